@@ -1,0 +1,92 @@
+package embedded
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// maxSocketDir leaves room for the file's name in the 104 bytes that the smallest system allows for a socket's path.
+const maxSocketDir = 85
+
+// makeDir makes a directory that only the account can open, unless something is there already.
+func makeDir(dir string, as account) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	err := os.Mkdir(dir, 0o700)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
+		return err
+	case as.foreign():
+		return os.Chown(dir, int(as.uid), int(as.gid))
+	}
+	return nil
+}
+
+// makeSocketDir returns a directory that only the account (and root) can enter, which is what keeps strangers out of a
+// server that asks for no password. It stays the same for one dir.
+func makeSocketDir(dir string, as account) (string, error) {
+	sockets := filepath.Join(dir, "run")
+	if len(sockets) > maxSocketDir {
+		sockets = filepath.Join(shortTemp(), fmt.Sprintf("fanline-%x", sha256.Sum256([]byte(dir)))[:24])
+	}
+	if err := makeDir(sockets, as); err != nil {
+		return "", err
+	}
+	// In a shared temporary directory, somebody else may have been first.
+	fi, err := os.Lstat(sockets)
+	if err != nil {
+		return "", err
+	}
+	owner, err := ownerOf(sockets)
+	if err != nil {
+		return "", err
+	}
+	if !fi.IsDir() || fi.Mode().Perm() != 0o700 || owner == nil || owner.uid != as.uid {
+		return "", fmt.Errorf("%s should be a directory for the server's socket, of mode 0700 and owned by %s; remove it", sockets, as.name)
+	}
+	return sockets, nil
+}
+
+func shortTemp() string {
+	if t := os.TempDir(); len(t) <= maxSocketDir-25 {
+		return t
+	}
+	return "/tmp"
+}
+
+// lockDir takes the directory for this process. The kernel lets go of it when the process ends, however it ends.
+func lockDir(dir string) (*os.File, error) {
+	name := filepath.Join(dir, "lock")
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, foreignDir(dir, "another user")
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		holder, _ := os.ReadFile(name)
+		f.Close()
+		return nil, fmt.Errorf("%s is in use by process %s; stop that one or choose another directory", dir, strings.TrimSpace(string(holder)))
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", name, err)
+	}
+	// The number is for the sentence above alone, so failing to write it is no failure.
+	if f.Truncate(0) == nil {
+		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	return f, nil
+}
