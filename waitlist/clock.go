@@ -1,0 +1,207 @@
+package waitlist
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+const (
+	// lookEvery is how often every process looks for shows whose time has come:
+	// a crash between a commit and its decision costs this much.
+	lookEvery = 100 * time.Millisecond
+	// sweepEvery is how often openings with nothing pending are looked for.
+	sweepEvery = 5 * time.Second
+	// decideAtOnce is how many shows one process decides at a time.
+	decideAtOnce = 4
+	// decidePatience bounds one decision.
+	decidePatience = 15 * time.Second
+)
+
+// DecisionStore decides shows.
+type DecisionStore interface {
+	// DecideShow lets time take effect and makes the show's next waves, in one
+	// transaction. made is nil when another process holds the decision, which
+	// looks again after its commit.
+	DecideShow(ctx context.Context, showNo int32) (made *Decided, err error)
+	// DueShows are those with something due now.
+	DueShows(ctx context.Context) ([]int32, error)
+	// Sweep makes due every show that has something unfinished and nothing due.
+	Sweep(ctx context.Context) (int, error)
+	// FoldPositions folds the changes of the line's block counts together.
+	FoldPositions(ctx context.Context) error
+}
+
+// Decided is what a committed decision made known.
+type Decided struct {
+	ShowNo int32
+	// Waves are the new ones with fans in them.
+	Waves []DecidedWave
+	// Fans are those whom something else happened to: a hold lapsed, their
+	// turn's opening ended.
+	Fans []int64
+	// Again: something became due while the decision was made.
+	Again bool
+}
+
+// DecidedWave is a wave for the strategy that brings it to its fans.
+type DecidedWave struct {
+	OpeningNo int64
+	Strategy  Strategy
+	N         int
+	Fans      []int64
+}
+
+// Clock is the deadline clock: it has shows decided when a change asks for it and
+// when a moment comes that was written down as due. Moments are rows in the
+// database, so that none is lost with a process.
+type Clock struct {
+	store DecisionStore
+	log   *slog.Logger
+	// decided is called after each commit that made something known.
+	decided func(*Decided)
+
+	mu      sync.Mutex
+	waiting map[int32]bool // asked for, not begun
+	busy    map[int32]bool
+	wake    chan struct{} // one slot
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+}
+
+// NewClock returns a Clock that calls decided after each commit that made
+// something known; decided must not block for long.
+func NewClock(store DecisionStore, log *slog.Logger, decided func(*Decided)) *Clock {
+	return &Clock{
+		store: store, log: log, decided: decided,
+		waiting: map[int32]bool{}, busy: map[int32]bool{}, wake: make(chan struct{}, decideAtOnce),
+	}
+}
+
+// Start begins deciding. Stop ends it.
+func (c *Clock) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
+	for range decideAtOnce {
+		c.wg.Go(func() { c.work(ctx) })
+	}
+	c.wg.Go(func() { c.every(ctx, lookEvery, "look for due shows", c.look) })
+	c.wg.Go(func() { c.every(ctx, sweepEvery, "sweep", c.sweep) })
+	c.wg.Go(func() { c.every(ctx, time.Second, "fold positions", c.store.FoldPositions) })
+}
+
+// Stop waits for the decisions in progress. It may be called twice.
+func (c *Clock) Stop() {
+	if c.cancel != nil {
+		c.cancel()
+	}
+	c.wg.Wait()
+}
+
+// Nudge has the show decided as soon as a worker is free. Nudges that come before
+// it is begun are one.
+func (c *Clock) Nudge(showNo int32) {
+	c.mu.Lock()
+	c.waiting[showNo] = true
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (c *Clock) work(ctx context.Context) {
+	for {
+		for {
+			no, ok := c.begin()
+			if !ok || ctx.Err() != nil {
+				break
+			}
+			c.decide(ctx, no)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.wake:
+		}
+	}
+}
+
+// begin takes a show that nobody here is deciding.
+func (c *Clock) begin() (int32, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for no := range c.waiting {
+		if !c.busy[no] {
+			delete(c.waiting, no)
+			c.busy[no] = true
+			return no, true
+		}
+	}
+	return 0, false
+}
+
+func (c *Clock) decide(ctx context.Context, no int32) {
+	// A decision once begun is finished, also when the process stops.
+	dctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), decidePatience)
+	defer cancel()
+	made, err := c.store.DecideShow(dctx, no)
+	c.mu.Lock()
+	delete(c.busy, no)
+	if made != nil && made.Again {
+		c.waiting[no] = true
+	}
+	again := c.waiting[no]
+	c.mu.Unlock()
+	if again {
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+	}
+	if err != nil {
+		// The due row stands, so that the next look tries again.
+		c.log.Error("decide a show", "show_no", no, "err", err)
+		return
+	}
+	if made != nil && (len(made.Waves) > 0 || len(made.Fans) > 0) {
+		c.decided(made)
+	}
+}
+
+func (c *Clock) look(ctx context.Context) error {
+	nos, err := c.store.DueShows(ctx)
+	for _, no := range nos {
+		c.Nudge(no)
+	}
+	return err
+}
+
+func (c *Clock) sweep(ctx context.Context) error {
+	n, err := c.store.Sweep(ctx)
+	if n > 0 {
+		c.log.Warn("sweep found shows with nothing pending", "shows", n)
+	}
+	return err
+}
+
+// every calls f at each tick until ctx ends. A fault is logged once in a row, so
+// that a database that is away does not fill the log.
+func (c *Clock) every(ctx context.Context, d time.Duration, what string, f func(context.Context) error) {
+	tick := time.NewTicker(d)
+	defer tick.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := f(ctx)
+		if err != nil && !failing && ctx.Err() == nil {
+			c.log.Error(what, "err", err)
+		}
+		failing = err != nil
+	}
+}

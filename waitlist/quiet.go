@@ -1,0 +1,69 @@
+package waitlist
+
+import (
+	"fmt"
+	"time"
+)
+
+func (q *Quiet) check() error {
+	if q == nil {
+		return nil
+	}
+	for _, f := range []struct{ field, v string }{{"from", q.From}, {"to", q.To}} {
+		if _, err := minuteOfDay(f.v); err != nil {
+			return Wrong("policy.quiet_hours."+f.field, "policy.quiet_hours.%s must be a time of day such as 22:00", f.field)
+		}
+	}
+	if _, err := LoadZone(q.Zone); err != nil {
+		return Wrong("policy.quiet_hours.time_zone", "policy.quiet_hours.time_zone must be an IANA time zone such as Europe/London")
+	}
+	return nil
+}
+
+// LoadZone is time.LoadLocation without its two special names: a zone that a
+// caller names must mean the same on every machine.
+func LoadZone(name string) (*time.Location, error) {
+	if name == "" || name == "Local" {
+		return nil, fmt.Errorf("no time zone %q", name)
+	}
+	return time.LoadLocation(name)
+}
+
+// At says whether t is inside the quiet hours, by the wall clock of the zone on
+// that day: an hour that a clock change repeats is judged as it reads, twice.
+func (q *Quiet) At(t time.Time) bool {
+	if q == nil || q.From == q.To {
+		return false
+	}
+	from, err1 := minuteOfDay(q.From)
+	to, err2 := minuteOfDay(q.To)
+	zone, err3 := LoadZone(q.Zone)
+	if err1 != nil || err2 != nil || err3 != nil {
+		return false // checked at the edge; a zone the machine has lost must not stop the line
+	}
+	w := t.In(zone)
+	m := w.Hour()*60 + w.Minute()
+	if from < to {
+		return from <= m && m < to
+	}
+	return m >= from || m < to
+}
+
+// End returns the first later whole minute that is not quiet. It asks instants
+// one by one, so that a clock change inside the night needs no rule of its own.
+func (q *Quiet) End(t time.Time) time.Time {
+	m := t.Truncate(time.Minute).Add(time.Minute)
+	for limit := m.Add(49 * time.Hour); q.At(m) && m.Before(limit); {
+		m = m.Add(time.Minute)
+	}
+	return m
+}
+
+// minuteOfDay parses "HH:MM".
+func minuteOfDay(s string) (int, error) {
+	t, err := time.Parse("15:04", s)
+	if err != nil || len(s) != 5 {
+		return 0, fmt.Errorf("no time of day: %q", s)
+	}
+	return t.Hour()*60 + t.Minute(), nil
+}
