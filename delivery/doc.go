@@ -1,0 +1,3 @@
+// Package delivery brings items to fans: the hub of live sockets and the registry
+// of which instance holds which fan's sockets.
+package delivery

@@ -1,0 +1,85 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"fanline/notifier"
+)
+
+// Feed is where the hub reads what is new for the fans whose sockets it holds.
+// store implements it. Wakes are only hints: what the Feed returns is the truth,
+// so that a lost or doubled wake changes nothing.
+type Feed interface {
+	// Start is the cursor of now: News after it returns all that is committed
+	// later, and perhaps a little that was committed before.
+	Start(ctx context.Context) (Cursor, error)
+	// News returns what was committed since after for those fans for whom here
+	// returns true, and where to go on. It may return a notice twice, never
+	// leave one out, also when transactions commit in another order than they
+	// began. here is called from News's goroutine alone.
+	News(ctx context.Context, after Cursor, here func(fanNo int64) bool) ([]Notice, Cursor, error)
+	// Backlog returns, for a fan that just connected, the newest unread items,
+	// at most limit, oldest first, and after them the turns still to open (At in
+	// the future) and the open turns that were read already (Silent).
+	Backlog(ctx context.Context, fanNo int64, limit int) ([]Notice, error)
+	// Standing returns the present state of each turn, in the order asked:
+	// "" for one that no longer exists for its fan.
+	Standing(ctx context.Context, turns []TurnKey) ([]notifier.TurnState, error)
+	// FanNo returns the number of a fan, who exists from the first call that
+	// names it.
+	FanNo(ctx context.Context, fanID string) (int64, error)
+}
+
+// Cursor is a place in the feed. It is opaque to the hub; the zero Cursor is not
+// valid.
+type Cursor string
+
+// TurnKey names a turn in the store's numbers.
+type TurnKey struct {
+	OpeningNo int64
+	EntryNo   int64
+}
+
+// Notice is one thing for one fan: an item to push, or the new state of one.
+type Notice struct {
+	FanNo int64
+	// At is when the fan may hear of it, by the database's clock. A notice whose
+	// time has come is pushed at once.
+	At time.Time
+	// Item is pushed, unless it is nil.
+	Item *notifier.Item
+	// Update is pushed to connections that had the item before, unless it is nil.
+	Update *notifier.Update
+	// Silent: do not push Item (the fan has read it); only watch its Turn.
+	Silent bool
+	// Turn and Closes are set for an item of a turn. Just before a push of an
+	// item that had to wait for its At, and at Closes, the hub asks Standing.
+	Turn   TurnKey
+	Closes time.Time
+}
+
+// Clock tells the database's time: an offset to this machine's monotonic clock,
+// never its wall clock.
+type Clock interface {
+	Now() time.Time
+}
+
+// Acts is what a connected fan can do over the socket. store and waitlist's
+// service stand behind it, wired together in main.
+type Acts interface {
+	// Connected is called once for each new socket; it wakes a dormant fan.
+	Connected(ctx context.Context, fanID string) error
+	// Ack says that items were seen on a screen. An ack is an act.
+	Ack(ctx context.Context, fanID string, ids []string) error
+	// Read marks items read. Reading is an act.
+	Read(ctx context.Context, fanID string, ids []string) error
+}
+
+// Waker wakes the instances that hold fans' sockets, so that they look at their
+// Feed now. A wake an instance, not a fan.
+type Waker interface {
+	WakeFans(ctx context.Context, fans []int64) error
+	// WakeAll wakes every live instance.
+	WakeAll(ctx context.Context) error
+}

@@ -1,0 +1,131 @@
+package notifier
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver"
+	"github.com/riverqueue/river/rivertype"
+)
+
+// EventArgs is the job of one event for one subscriber.
+type EventArgs struct {
+	Subscriber Subscriber `json:"subscriber"`
+	Event      int64      `json:"event"`
+	Type       EventType  `json:"type"`
+	ShowNo     int32      `json:"show_no"`
+	OpeningNo  int64      `json:"opening_no,omitempty"`
+}
+
+// Kind names the job.
+func (EventArgs) Kind() string { return "event" }
+
+// EventJobs are the jobs of an event, one a subscriber, to be inserted in the
+// transaction that stores the event.
+func EventJobs(e Event) []river.InsertManyParams {
+	var jobs []river.InsertManyParams
+	for _, s := range SubscribersOf(e.Type) {
+		jobs = append(jobs, river.InsertManyParams{
+			Args: EventArgs{Subscriber: s, Event: e.ID, Type: e.Type, ShowNo: e.ShowNo, OpeningNo: e.OpeningNo},
+			InsertOpts: &river.InsertOpts{
+				Queue: Queue(Turns), MaxAttempts: 25,
+			},
+		})
+	}
+	return jobs
+}
+
+// Queue is the River queue of a lane. Lanes are queues of their own: within one
+// queue, priority is strict and starves.
+func Queue(l Lane) string { return "lane_" + string(l) }
+
+// Handler acts on an event. It may be called again for the same event, and leaves
+// alone what is not its own. An error is tried again later.
+type Handler func(ctx context.Context, e EventArgs) error
+
+// workersOf is how many jobs of a lane one process works at a time.
+var workersOf = map[Lane]int{Transactional: 16, Turns: 8, Bulk: 4}
+
+// BusConfig configures a Bus.
+type BusConfig struct {
+	// Lanes that this process serves; nil: all.
+	Lanes []Lane
+	// Handlers of the subscribers. All must be there.
+	Handlers map[Subscriber]Handler
+	Log      *slog.Logger
+}
+
+// Bus brings events to their subscribers and works the lanes, on River. Its
+// methods may be called concurrently; Start once.
+type Bus struct{ start, stop func(ctx context.Context) error }
+
+// NewBus returns a Bus on driver's database.
+func NewBus[TTx any](driver riverdriver.Driver[TTx], cfg BusConfig) (*Bus, error) {
+	for _, list := range subscribers {
+		for _, s := range list {
+			if cfg.Handlers[s] == nil {
+				return nil, fmt.Errorf("no handler for subscriber %q", s)
+			}
+		}
+	}
+	workers := river.NewWorkers()
+	if err := river.AddWorkerSafely(workers, &eventWorker{handlers: cfg.Handlers}); err != nil {
+		return nil, fmt.Errorf("add the event worker: %w", err)
+	}
+	lanes := cfg.Lanes
+	if lanes == nil {
+		lanes = Lanes
+	}
+	queues := map[string]river.QueueConfig{}
+	for _, l := range lanes {
+		queues[Queue(l)] = river.QueueConfig{
+			MaxWorkers: workersOf[l],
+			// One NOTIFY a cooldown is lost when its transaction rolls back, so
+			// that the poll is what bounds the wait.
+			FetchCooldown: 10 * time.Millisecond, FetchPollInterval: 100 * time.Millisecond,
+		}
+	}
+	client, err := river.NewClient(driver, &river.Config{
+		Workers: workers, Queues: queues, Logger: cfg.Log,
+		JobTimeout: 15 * time.Second,
+		// The default hour would strand the jobs of a process that was killed.
+		RescueStuckJobsAfter: 60 * time.Second,
+		RetryPolicy:          retryPolicy{},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the queue's client: %w", err)
+	}
+	return &Bus{start: client.Start, stop: client.StopAndCancel}, nil
+}
+
+// Start begins to work jobs; it returns at once. ctx bounds the work too.
+func (b *Bus) Start(ctx context.Context) error { return b.start(ctx) }
+
+// Stop cancels the jobs in progress, which run again elsewhere, and waits.
+func (b *Bus) Stop(ctx context.Context) error { return b.stop(ctx) }
+
+// retryPolicy waits 1 s, 2 s, 4 s and so on, at most a minute: an event that is
+// late by River's default of attempt^4 seconds is no longer of use to a line.
+type retryPolicy struct{}
+
+func (retryPolicy) NextRetry(job *rivertype.JobRow) time.Time {
+	return time.Now().Add(min(time.Minute, time.Second<<min(job.Attempt-1, 6)))
+}
+
+type eventWorker struct {
+	river.WorkerDefaults[EventArgs]
+	handlers map[Subscriber]Handler
+}
+
+// Work hands the event to its subscriber. One that this release does not know yet
+// is a later release's: it waits for that.
+func (w *eventWorker) Work(ctx context.Context, job *river.Job[EventArgs]) error {
+	h := w.handlers[job.Args.Subscriber]
+	if h == nil {
+		return river.JobSnooze(time.Minute)
+	}
+	return h(ctx, job.Args)
+}

@@ -1,0 +1,54 @@
+package notifier
+
+import "time"
+
+// EventType is what an event says happened.
+type EventType string
+
+// The events that subscribers and readers of the stream get.
+const (
+	OpeningRecorded  EventType = "opening.recorded"
+	OpeningWave      EventType = "opening.wave"
+	OpeningFilled    EventType = "opening.filled"
+	OpeningExhausted EventType = "opening.exhausted"
+	OpeningCancelled EventType = "opening.cancelled"
+	SeatsReturned    EventType = "seats.returned"
+	TurnDeclined     EventType = "turn.declined"
+	ClaimHeld        EventType = "claim.held"
+	ClaimConfirmed   EventType = "claim.confirmed"
+	ClaimReleased    EventType = "claim.released"
+	ClaimLapsed      EventType = "claim.lapsed"
+	EntryJoined      EventType = "entry.joined"
+	EntryLeft        EventType = "entry.left"
+	EntryMoved       EventType = "entry.moved"
+	EntryDormant     EventType = "entry.dormant"
+)
+
+// Event is something that happened, stored with its cause in one transaction. It
+// carries numbers and ids, never texts.
+type Event struct {
+	ID        int64
+	Type      EventType
+	At        time.Time
+	ShowNo    int32
+	OpeningNo int64
+	FanNo     int64
+}
+
+// Subscriber is a part of the program that gets events, each with its own jobs
+// and retries. The table stands here since whoever stores an event must store
+// the jobs of all its subscribers, also of those that run elsewhere.
+type Subscriber string
+
+// The subscribers.
+const (
+	WriteStrategy Subscriber = "write"
+	ReadStrategy  Subscriber = "read"
+)
+
+var subscribers = map[EventType][]Subscriber{
+	OpeningRecorded: {WriteStrategy, ReadStrategy},
+}
+
+// SubscribersOf returns who gets events of type t.
+func SubscribersOf(t EventType) []Subscriber { return subscribers[t] }
