@@ -39,7 +39,8 @@ func accountFor(data string) (account, error) {
 			return a, nil
 		}
 	}
-	return account{}, errors.New("Postgres refuses to run as root, and there is neither a user postgres nor a user nobody to run it as; start Fanline as another user") //nolint:staticcheck // a name
+	return account{}, errors.New("root may not run Postgres, and there is neither a user postgres nor a user nobody to run it as;" +
+		" start Fanline as another user")
 }
 
 func lookup(name string) (account, error) {

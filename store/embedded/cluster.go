@@ -37,7 +37,7 @@ func openCluster(ctx context.Context, cfg Config) (_ *cluster, err error) {
 	if err := makeDir(cfg.Dir, c.as); err != nil {
 		return nil, err
 	}
-	if c.lock, err = lockDir(cfg.Dir); err != nil {
+	if c.lock, err = lockDir(ctx, cfg.Dir); err != nil {
 		return nil, err
 	}
 	if err := c.prepare(ctx); err != nil {
@@ -200,11 +200,12 @@ func settings(socketDir string, fast bool) []string {
 		"log_checkpoints=off",
 		"lc_messages=C",
 	}
+	// A commit reaches the kernel before it is answered in any case, so that Kill loses none.
+	durable := "on"
 	if fast {
-		s = append(s, "fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=128MB")
-	} else {
-		s = append(s, "fsync=on", "synchronous_commit=on", "full_page_writes=on")
+		durable = "off"
 	}
+	s = append(s, "synchronous_commit=on", "fsync="+durable, "full_page_writes="+durable)
 	args := make([]string, 0, 2*len(s))
 	for _, v := range s {
 		args = append(args, "-c", v)

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // maxSocketDir leaves room for the file's name in the 104 bytes that the smallest system allows for a socket's path.
@@ -64,8 +66,11 @@ func shortTemp() string {
 	return "/tmp"
 }
 
+// dyingHolder is how long a process that was just killed may take to be gone, and its lock with it.
+const dyingHolder = 2 * time.Second
+
 // lockDir takes the directory for this process. The kernel lets go of it when the process ends, however it ends.
-func lockDir(dir string) (*os.File, error) {
+func lockDir(ctx context.Context, dir string) (*os.File, error) {
 	name := filepath.Join(dir, "lock")
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrPermission) {
@@ -74,7 +79,12 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	ctx, cancel := context.WithTimeout(ctx, dyingHolder)
+	defer cancel()
+	err = flock(f)
+	for errors.Is(err, syscall.EWOULDBLOCK) && pause(ctx, pollEvery) {
+		err = flock(f)
+	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		holder, _ := os.ReadFile(name)
 		f.Close()
@@ -90,3 +100,5 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	return f, nil
 }
+
+func flock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }

@@ -45,7 +45,10 @@ func findPrograms(ctx context.Context, wanted int) (programs, error) {
 		}
 		return p, nil
 	}
-	found := installed(ctx)
+	return pick(installed(ctx, places), wanted)
+}
+
+func pick(found []programs, wanted int) (programs, error) {
 	if len(found) == 0 {
 		return programs{}, fmt.Errorf("no Postgres server is installed here; install one with: %s (or name its bin directory in FANLINE_PG_BIN)", installPostgres)
 	}
@@ -57,8 +60,8 @@ func findPrograms(ctx context.Context, wanted int) (programs, error) {
 	return found[0], nil
 }
 
-// installed lists what is in PATH and then the known places, the newest first.
-func installed(ctx context.Context) []programs {
+// installed lists what is in PATH and then in the places, the newest first.
+func installed(ctx context.Context, places []string) []programs {
 	var found []programs
 	for _, dir := range dirsInPath() {
 		if p, err := programsIn(ctx, dir); err == nil {
