@@ -190,7 +190,6 @@ func settings(socketDir string, fast bool) []string {
 		"unix_socket_permissions=0700",
 		"max_connections=200",
 		"shared_buffers=256MB",
-		"max_wal_size=4GB",
 		"wal_level=minimal",
 		"max_wal_senders=0",
 		"jit=off",
@@ -201,11 +200,12 @@ func settings(socketDir string, fast bool) []string {
 		"lc_messages=C",
 	}
 	// A commit reaches the kernel before it is answered in any case, so that Kill loses none.
-	durable := "on"
+	durable, wal := "on", "4GB"
 	if fast {
-		durable = "off"
+		// Files that a test keeps few and small may live in memory.
+		durable, wal = "off", "256MB"
 	}
-	s = append(s, "synchronous_commit=on", "fsync="+durable, "full_page_writes="+durable)
+	s = append(s, "max_wal_size="+wal, "synchronous_commit=on", "fsync="+durable, "full_page_writes="+durable)
 	args := make([]string, 0, 2*len(s))
 	for _, v := range s {
 		args = append(args, "-c", v)

@@ -69,8 +69,9 @@ func (p *process) makeDir() error {
 	if p.dir != "" {
 		return nil
 	}
-	sweep(os.TempDir(), time.Now().Add(-time.Minute))
-	dir, err := os.MkdirTemp("", dirPrefix)
+	base := baseDir()
+	sweep(base, time.Now().Add(-time.Minute))
+	dir, err := os.MkdirTemp(base, dirPrefix)
 	if err != nil {
 		return err
 	}
@@ -88,10 +89,10 @@ func (p *process) makeDir() error {
 
 const dirPrefix = "fanline-test-"
 
-// sweep removes the directories below temp that were made before a time and whose process is gone: nobody has the lock.
+// sweep removes the directories below base that were made before a time and whose process is gone: nobody has the lock.
 // The time spares a directory that is just being made. What cannot be removed is somebody else's.
-func sweep(temp string, before time.Time) {
-	dirs, _ := filepath.Glob(filepath.Join(temp, dirPrefix+"*")) // fails on a malformed pattern alone
+func sweep(base string, before time.Time) {
+	dirs, _ := filepath.Glob(filepath.Join(base, dirPrefix+"*")) // fails on a malformed pattern alone
 	for _, dir := range dirs {
 		if fi, err := os.Stat(dir); err != nil || fi.ModTime().After(before) {
 			continue
