@@ -24,7 +24,7 @@ func accountFor(data string) (account, error) {
 	if err != nil {
 		return account{}, err
 	}
-	self := account{uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()), name: "uid " + strconv.Itoa(os.Geteuid())}
+	self := ourselves()
 	if self.uid != 0 {
 		if owner != nil && owner.uid != self.uid {
 			return account{}, foreignDir(data, owner.name)
@@ -41,6 +41,10 @@ func accountFor(data string) (account, error) {
 	}
 	return account{}, errors.New("root may not run Postgres, and there is neither a user postgres nor a user nobody to run it as;" +
 		" start Fanline as another user")
+}
+
+func ourselves() account {
+	return account{uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()), name: "uid " + strconv.Itoa(os.Geteuid())}
 }
 
 func lookup(name string) (account, error) {

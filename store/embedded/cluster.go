@@ -37,7 +37,7 @@ func openCluster(ctx context.Context, cfg Config) (_ *cluster, err error) {
 	if err := makeDir(cfg.Dir, c.as); err != nil {
 		return nil, err
 	}
-	if c.lock, err = lockDir(ctx, cfg.Dir); err != nil {
+	if c.lock, err = lockDir(ctx, cfg.Dir, c.as); err != nil {
 		return nil, err
 	}
 	if err := c.prepare(ctx); err != nil {
@@ -47,7 +47,13 @@ func openCluster(ctx context.Context, cfg Config) (_ *cluster, err error) {
 	return c, nil
 }
 
-func (c *cluster) close() { c.lock.Close() }
+func (c *cluster) close() {
+	// One in a shared temporary directory is litter; it must be empty, or it is in use.
+	if c.socketDir != "" && filepath.Dir(c.socketDir) != c.cfg.Dir {
+		_ = os.Remove(c.socketDir)
+	}
+	c.lock.Close()
+}
 
 func (c *cluster) prepare(ctx context.Context) (err error) {
 	have, err := dataVersion(c.data)
@@ -114,13 +120,16 @@ func (c *cluster) initdb(ctx context.Context) error {
 	if out, err := output(ctx, cmd); err != nil {
 		return fmt.Errorf("initdb in %s: %w; it wrote:\n%s", fresh, err, out)
 	}
-	// An empty data directory made by somebody else is replaced.
+	// An empty directory may be there; one that is not makes the removal fail.
+	if err := os.Remove(c.data); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	return os.Rename(fresh, c.data)
 }
 
 // run starts the server and returns without waiting for it to be ready.
 func (c *cluster) run() (*child, error) {
-	log, err := openLog(c.logFile())
+	log, err := openLog(c.logFile(), c.as)
 	if err != nil {
 		return nil, err
 	}
@@ -219,13 +228,13 @@ const maxLog = 16 << 20
 func (c *cluster) logFile() string    { return filepath.Join(c.cfg.Dir, "postgres.log") }
 func (c *cluster) socketFile() string { return filepath.Join(c.socketDir, ".s.PGSQL."+socketPort) }
 
-func openLog(name string) (*os.File, error) {
+func openLog(name string, as account) (*os.File, error) {
 	if fi, err := os.Stat(name); err == nil && fi.Size() > maxLog {
 		if err := os.Rename(name, name+".1"); err != nil {
 			return nil, err
 		}
 	}
-	return os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	return openFile(name, os.O_APPEND|os.O_WRONLY, as)
 }
 
 func (c *cluster) logSize() int64 {

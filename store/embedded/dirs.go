@@ -29,7 +29,7 @@ func makeDir(dir string, as account) error {
 	case err != nil:
 		return err
 	case as.foreign():
-		return os.Chown(dir, int(as.uid), int(as.gid))
+		return os.Lchown(dir, int(as.uid), int(as.gid))
 	}
 	return nil
 }
@@ -66,13 +66,27 @@ func shortTemp() string {
 	return "/tmp"
 }
 
+// openFile makes the account the owner of a file that this process writes for it: what root made must not be in the way
+// when that account runs Fanline itself. It follows no link, since under root the directory is of somebody less trusted.
+func openFile(name string, flag int, as account) (*os.File, error) {
+	f, err := os.OpenFile(name, flag|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil || !as.foreign() {
+		return f, err
+	}
+	if err := f.Chown(int(as.uid), int(as.gid)); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // dyingHolder is how long a process that was just killed may take to be gone, and its lock with it.
 const dyingHolder = 2 * time.Second
 
 // lockDir takes the directory for this process. The kernel lets go of it when the process ends, however it ends.
-func lockDir(ctx context.Context, dir string) (*os.File, error) {
+func lockDir(ctx context.Context, dir string, as account) (*os.File, error) {
 	name := filepath.Join(dir, "lock")
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := openFile(name, os.O_RDWR, as)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil, foreignDir(dir, "another user")
 	}

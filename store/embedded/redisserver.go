@@ -72,8 +72,7 @@ func (r *RedisServer) choose() error {
 		r.network, r.addr = "tcp", l.Addr().String()
 		return l.Close()
 	}
-	self := account{uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()), name: "this user"}
-	dir, err := makeSocketDir(r.cfg.Dir, self)
+	dir, err := makeSocketDir(r.cfg.Dir, ourselves())
 	r.network, r.addr = "unix", filepath.Join(dir, "redis.sock")
 	return err
 }
@@ -122,7 +121,7 @@ func (r *RedisServer) kill() {
 }
 
 func (r *RedisServer) start(ctx context.Context) error {
-	log, err := openLog(filepath.Join(r.cfg.Dir, "redis.log"))
+	log, err := openLog(filepath.Join(r.cfg.Dir, "redis.log"), ourselves())
 	if err != nil {
 		return err
 	}
