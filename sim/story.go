@@ -1,0 +1,240 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// StoryConfig says what the demo runs against. BaseURL, APIKey, JWTSecret and Out
+// are required.
+type StoryConfig struct {
+	BaseURL   string // of a loopback host; any other is refused
+	APIKey    string
+	JWTSecret string
+
+	Stadium        int           // fans in the stadium's line; 0 leaves that show out
+	StadiumSockets int           // how many of them are connected, from the front; 0 is 300
+	Every          time.Duration // between freed seats; 0 is 6 s
+	ClubWindow     time.Duration // whole seconds; 0 is 8 s
+	StadiumWindow  time.Duration // whole seconds; 0 is 12 s
+	Hold           time.Duration // whole seconds; 0 is 20 s
+	Seed           uint64        // who behaves how
+
+	Out       io.Writer
+	Terminal  bool      // Out is a terminal: colour (unless NO_COLOR is set) and a bar that is drawn over
+	Addresses []Address // printed at the start; nil is the admin page and the API's
+}
+
+// Story is the demo: two shows, their fans, and a seat freed every few seconds.
+type Story struct {
+	cfg  StoryConfig
+	run  string // begins the opening ids of this run
+	http *http.Client
+	app  *App
+	scr  *screen
+	tale *tale
+	now  func() time.Time
+	wg   sync.WaitGroup // what fans are doing
+
+	frontMu    sync.Mutex
+	frontPlace int64 // the last place of the stadium's line that was given a socket
+
+	mu       sync.Mutex // never held over a call
+	stopping bool
+	actors   map[*actor]bool
+	openings map[string]*opening
+	order    []string // of openings, oldest first
+}
+
+// NewStory checks the configuration and refuses a host that is not loopback.
+func NewStory(cfg StoryConfig) (*Story, error) {
+	if err := loopback(cfg.BaseURL); err != nil {
+		return nil, err
+	}
+	if cfg.APIKey == "" || cfg.JWTSecret == "" || cfg.Out == nil {
+		return nil, errors.New("sim: the story needs an API key, a token secret and a writer")
+	}
+	cfg = cfg.withDefaults()
+	s := &Story{
+		cfg: cfg, http: NewHTTPClient(), now: time.Now,
+		run:    "demo-" + strconv.FormatInt(time.Now().UnixMilli(), 36),
+		scr:    &screen{out: cfg.Out, terminal: cfg.Terminal},
+		actors: map[*actor]bool{}, openings: map[string]*opening{},
+	}
+	s.app = NewApp([]string{cfg.BaseURL}, cfg.APIKey, WithHTTPClient(s.http), WithRetry(15*time.Second, Backoff{}))
+	s.tale = &tale{scr: s.scr, colour: cfg.Terminal && os.Getenv("NO_COLOR") == "", now: time.Now}
+	return s, nil
+}
+
+func (c StoryConfig) withDefaults() StoryConfig {
+	setDefault(&c.StadiumSockets, 300)
+	setDefault(&c.Every, 6*time.Second)
+	setDefault(&c.ClubWindow, 8*time.Second)
+	setDefault(&c.StadiumWindow, 12*time.Second)
+	setDefault(&c.Hold, 20*time.Second)
+	if c.Addresses == nil {
+		c.Addresses = []Address{{"admin page", c.BaseURL + "/admin"}, {"API", c.BaseURL + "/docs"}}
+	}
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	if *field == *new(T) {
+		*field = value
+	}
+}
+
+// loopback refuses to play with anything but this machine: the demo buys seats.
+func loopback(base string) error {
+	u, err := url.Parse(base)
+	if err != nil {
+		return fmt.Errorf("sim: base URL: %w", err)
+	}
+	host := u.Hostname()
+	if ip := net.ParseIP(host); host == "localhost" || (ip != nil && ip.IsLoopback()) {
+		return nil
+	}
+	return fmt.Errorf("sim: the demo plays on loopback only, not on %q", base)
+}
+
+// Run plays until ctx ends, which is no error, or the shows cannot be set up. It
+// may be called once. When it returns, every goroutine and socket of it has ended.
+func (s *Story) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	err := s.play(ctx)
+	stopped := ctx.Err() != nil
+	cancel()
+	s.stop()
+	if stopped {
+		return nil
+	}
+	return err
+}
+
+func (s *Story) play(ctx context.Context) error {
+	if err := s.setClub(ctx); err != nil {
+		return err
+	}
+	if err := s.connect(ctx, clubShow, clubFans); err != nil {
+		return err
+	}
+	s.tale.greet(s.cfg)
+	shows := []string{clubShow}
+	if s.cfg.Stadium > 0 {
+		if err := s.fillStadium(ctx); err != nil {
+			return err
+		}
+		shows = append(shows, stadiumShow)
+	}
+	return s.freeSeats(ctx, shows)
+}
+
+func (s *Story) fillStadium(ctx context.Context) error {
+	if err := s.setStadium(ctx); err != nil {
+		return err
+	}
+	fans, err := s.front(ctx, s.cfg.StadiumSockets)
+	if err != nil {
+		return err
+	}
+	return s.connect(ctx, stadiumShow, fans)
+}
+
+// freeSeats frees a seat of one show after the other, now and then two at once.
+func (s *Story) freeSeats(ctx context.Context, shows []string) error {
+	words := []string{"card_declined", "hold_timeout", "returned", "new_inventory"}
+	for n := 1; ; n++ {
+		chance := draw(s.cfg.Seed, "free", strconv.Itoa(n))
+		free := Free{Quantity: 1, Reason: words[chance.IntN(len(words))]}
+		if chance.IntN(5) == 0 {
+			free.Quantity = 2
+		}
+		s.free(ctx, shows[(n-1)%len(shows)], n, free)
+		if err := pause(ctx, s.cfg.Every); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Story) free(ctx context.Context, show string, n int, free Free) {
+	id := s.run + "-" + strconv.Itoa(n)
+	// Noted and told first: the fan's frame may overtake the answer to the report.
+	s.note(show, id, free.Quantity)
+	s.tale.tell(show, seatName(id), verbFreed, "%s: %s", seats(free.Quantity), reasons[free.Reason])
+	if _, err := s.app.Free(ctx, show, id, free); err != nil && ctx.Err() == nil {
+		s.tale.tell(show, seatName(id), verbFailed, "the seat was not taken in: %v", err)
+	}
+}
+
+// stop closes every socket, then waits for what the fans were doing.
+func (s *Story) stop() {
+	s.mu.Lock()
+	s.stopping = true
+	actors := s.actors
+	s.actors = nil
+	s.mu.Unlock()
+	var closing sync.WaitGroup
+	for a := range actors {
+		closing.Go(a.fan.Close)
+	}
+	closing.Wait()
+	s.wg.Wait()
+	s.http.CloseIdleConnections()
+}
+
+// opening is what the story knows of one: who is to be told next, and since when.
+type opening struct {
+	show, id string
+	told     sync.Once // that somebody else freed it
+
+	mu       sync.Mutex
+	quantity int         // 0 until it is known
+	free     []time.Time // since when each seat without a turn is free
+	turns    int
+	bought   int
+}
+
+// openingsKept is how many openings the story remembers.
+const openingsKept = 500
+
+// note makes an opening known. With a quantity its seats are free from now on.
+func (s *Story) note(show, id string, quantity int) *opening {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := show + "/" + id
+	if o := s.openings[key]; o != nil {
+		return o
+	}
+	o := &opening{show: show, id: id, quantity: quantity, free: slices.Repeat([]time.Time{s.now()}, quantity)}
+	if quantity > 0 {
+		o.told.Do(func() {})
+	}
+	s.openings[key] = o
+	if s.order = append(s.order, key); len(s.order) > openingsKept {
+		delete(s.openings, s.order[0])
+		s.order = s.order[1:]
+	}
+	return o
+}
+
+// seatName is what the tale calls an opening: "#12" for "demo-lx3k-12".
+func seatName(id string) string {
+	tail := id
+	for i := len(id) - 1; i >= 0; i-- {
+		if id[i] == '-' {
+			tail = id[i+1:]
+			break
+		}
+	}
+	return "#" + tail[max(0, len(tail)-4):]
+}
