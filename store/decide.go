@@ -1,0 +1,351 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"fanline/notifier"
+	"fanline/waitlist"
+)
+
+// DecideShow lets time take effect and makes the show's next waves: the only place
+// where either happens.
+func (s *Store) DecideShow(ctx context.Context, no int32) (made *waitlist.Decided, err error) {
+	err = s.inTx(ctx, "decide", func(tx pgx.Tx) error {
+		made = nil
+		var mine bool
+		if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1, $2)`, lockDecide, no).Scan(&mine); err != nil || !mine {
+			return err
+		}
+		if err := lockExclusive(ctx, tx, no); err != nil {
+			return err
+		}
+		d := &decision{s: s, tx: tx, made: &waitlist.Decided{ShowNo: no}}
+		if err := d.run(ctx); err != nil {
+			return err
+		}
+		made = d.made
+		return nil
+	})
+	if err != nil || made == nil {
+		return nil, err
+	}
+	// Somebody who found the lock taken relies on this look.
+	return made, s.pool.QueryRow(ctx,
+		`SELECT EXISTS (SELECT FROM due WHERE show_no = $1 AND at <= clock_timestamp())`, no).Scan(&made.Again)
+}
+
+// decision is one decision in progress.
+type decision struct {
+	s    *Store
+	tx   pgx.Tx
+	made *waitlist.Decided
+	sit  waitlist.Situation
+	// before is the moment for what takes effect before the walk: the decision
+	// itself sees it already.
+	before moment
+}
+
+func (d *decision) run(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		d.begin, d.lapseHolds, d.countMisses, d.readOpenings, d.endOpenings, d.walk,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin gives the decision its number and its moment, and takes the due rows.
+func (d *decision) begin(ctx context.Context) error {
+	no := d.made.ShowNo
+	if err := d.tx.QueryRow(ctx, `
+		UPDATE lines SET decision = decision + 1, last_decided_at = greatest(clock_timestamp(), last_decided_at)
+		WHERE show_no = $1 RETURNING decision, last_decided_at, pace_at, next_place - 1`, no).
+		Scan(&d.sit.Decision, &d.sit.Now, &d.sit.PaceAt, &d.sit.LineEnd); err != nil {
+		return err
+	}
+	d.before = moment{now: d.sit.Now, decision: d.sit.Decision - 1}
+	rows, err := d.tx.Query(ctx, `SELECT `+showColumns+` FROM shows WHERE show_no = $1`, no)
+	if err != nil {
+		return err
+	}
+	show, err := pgx.CollectExactlyOneRow(rows, scanShow)
+	if err != nil {
+		return err
+	}
+	d.sit.Show = &show
+	_, err = d.tx.Exec(ctx, `DELETE FROM due WHERE show_no = $1`, no)
+	return err
+}
+
+// lapseHolds ends the holds past their expiry: the seats are free, the fan waits
+// again, and a turn was missed.
+func (d *decision) lapseHolds(ctx context.Context) error {
+	rows, err := d.tx.Query(ctx, `
+		SELECT `+claimColumns+` FROM claims c WHERE c.show_no = $1 AND c.state = 'held' AND c.expires_at <= $2
+		ORDER BY c.expires_at, c.id`, d.made.ShowNo, d.sit.Now)
+	lapsed, err := all(rows, err, scanClaim)
+	if err != nil || len(lapsed) == 0 {
+		return err
+	}
+	enos := make([]int64, len(lapsed))
+	events := make([]event, len(lapsed))
+	for i := range lapsed {
+		enos[i] = lapsed[i].EntryNo
+		events[i] = claimEvent(&lapsed[i], notifier.ClaimLapsed, d.before)
+		d.made.Fans = append(d.made.Fans, lapsed[i].FanNo)
+	}
+	if err := setState(ctx, d.tx, d.made.ShowNo, enos, d.before, waitlist.Waiting, "hold lapsed", ""); err != nil {
+		return err
+	}
+	if err := endClaims(ctx, d.tx, lapsed, waitlist.ClaimLapsed, "", d.before); err != nil {
+		return err
+	}
+	if err := insertResults(ctx, d.tx, lapsed, waitlist.ClaimLapsed, d.before); err != nil {
+		return err
+	}
+	if err := d.s.record(ctx, d.tx, events...); err != nil {
+		return err
+	}
+	return d.miss(ctx, enos)
+}
+
+// miss adds a missed turn to entries, once for each time they are named, and makes
+// those dormant that missed too many in a row.
+func (d *decision) miss(ctx context.Context, enos []int64) error {
+	if len(enos) == 0 {
+		return nil
+	}
+	most := d.sit.Show.Policy.MaxMissed
+	rows, err := d.tx.Query(ctx, `
+		WITH missed AS (SELECT eno, count(*) AS n FROM unnest($2::bigint[]) eno GROUP BY 1),
+		counted AS (
+			UPDATE entries e SET missed = least(e.missed + m.n, 30000) FROM missed m
+			WHERE e.show_no = $1 AND e.eno = m.eno AND e.state = 'waiting' RETURNING e.eno, e.missed, e.dormant)
+		SELECT eno FROM counted WHERE $3 > 0 AND missed >= $3 AND NOT dormant ORDER BY eno`, d.made.ShowNo, enos, most)
+	asleep, err := all(rows, err, pgx.RowTo[int64])
+	if err != nil || len(asleep) == 0 {
+		return err
+	}
+	if err := logEntries(ctx, d.tx, d.made.ShowNo, asleep, d.before, "dormant", ""); err != nil {
+		return err
+	}
+	rows, err = d.tx.Query(ctx, `
+		UPDATE entries SET dormant = true WHERE show_no = $1 AND eno = ANY($2) RETURNING fan_no`, d.made.ShowNo, asleep)
+	fans, err := all(rows, err, pgx.RowTo[int64])
+	if err != nil {
+		return err
+	}
+	return d.s.record(ctx, d.tx, event{
+		Type: notifier.EntryDormant, At: d.sit.Now, ShowNo: d.made.ShowNo,
+		Data: map[string]any{"fans": fans, "entries": asleep},
+	})
+}
+
+// countMisses looks at the turns that closed since the last decision: one without
+// an act, of mode turns, that closed before its opening ended, is a miss.
+func (d *decision) countMisses(ctx context.Context) error {
+	rows, err := d.tx.Query(ctx, `
+		SELECT `+waveColumns+`, o.mode FROM waves w JOIN openings o USING (opening_no)
+		WHERE w.show_no = $1 AND w.last_closes IS NOT NULL AND w.misses_done < w.size AND w.opens_at <= $2 AND o.state = 'open'`,
+		d.made.ShowNo, d.sit.Now)
+	type counted struct {
+		waitlist.Wave
+		mode waitlist.Mode
+	}
+	waves, err := all(rows, err, func(row pgx.CollectableRow) (c counted, err error) {
+		var window int
+		err = row.Scan(append(waveFields(&c.Wave, &window), &c.mode)...)
+		c.Window = time.Duration(window) * time.Second
+		return c, err
+	})
+	if err != nil {
+		return err
+	}
+	var openings []int64
+	var ns, from, to []int32
+	var look []waitlist.Wave
+	for i := range waves {
+		w := &waves[i]
+		closed := w.Closed(d.sit.Now)
+		if closed == w.MissesDone {
+			continue
+		}
+		openings, ns = append(openings, w.OpeningNo), append(ns, int32(w.N))
+		from, to = append(from, int32(w.MissesDone)), append(to, int32(closed))
+		if w.mode == waitlist.ModeTurns {
+			look = append(look, w.Wave)
+		}
+	}
+	if len(openings) == 0 {
+		return nil
+	}
+	if _, err := d.tx.Exec(ctx, `
+		UPDATE waves w SET misses_done = t.done FROM unnest($1::bigint[], $2::int[], $3::int[]) t (opening_no, n, done)
+		WHERE w.opening_no = t.opening_no AND w.n = t.n`, openings, ns, to); err != nil {
+		return err
+	}
+	missed, err := d.missedIn(ctx, look)
+	if err != nil {
+		return err
+	}
+	return d.miss(ctx, missed)
+}
+
+// missedIn are the entries whose turns in the waves closed without an act since
+// they were last looked at.
+func (d *decision) missedIn(ctx context.Context, waves []waitlist.Wave) ([]int64, error) {
+	members, err := membersOf(ctx, d.tx, waves)
+	if err != nil {
+		return nil, err
+	}
+	var openings, enos []int64
+	for i := range waves {
+		w := &waves[i]
+		for _, m := range members[waveKey{w.OpeningNo, w.N}][w.MissesDone:w.Closed(d.sit.Now)] {
+			if w.Opens(m.K).Before(w.CloseCap) {
+				openings, enos = append(openings, w.OpeningNo), append(enos, m.EntryNo)
+			}
+		}
+	}
+	rows, err := d.tx.Query(ctx, `
+		SELECT c.eno FROM unnest($1::bigint[], $2::bigint[]) c (opening_no, eno)
+		WHERE NOT EXISTS (SELECT FROM turns t WHERE t.opening_no = c.opening_no AND t.eno = c.eno)`, openings, enos)
+	return all(rows, err, pgx.RowTo[int64])
+}
+
+// readOpenings reads the open openings with their live turns.
+func (d *decision) readOpenings(ctx context.Context) error {
+	rows, err := d.tx.Query(ctx, `
+		SELECT `+openingColumns+` FROM openings o WHERE o.show_no = $1 AND o.state = 'open' ORDER BY o.opening_no`, d.made.ShowNo)
+	list, err := all(rows, err, scanLiveOpening)
+	if err != nil {
+		return err
+	}
+	byNo := map[int64]*waitlist.LiveOpening{}
+	var nos []int64
+	for i := range list {
+		o := &list[i]
+		d.sit.Openings = append(d.sit.Openings, o)
+		byNo[o.No], nos = o, append(nos, o.No)
+		if o.Adjacent {
+			if o.FreeSeats, err = adjacentSeats(ctx, d.tx, o.No); err != nil {
+				return err
+			}
+		}
+	}
+	if len(nos) == 0 {
+		return nil
+	}
+	return d.readLive(ctx, nos, byNo)
+}
+
+func (d *decision) readLive(ctx context.Context, nos []int64, byNo map[int64]*waitlist.LiveOpening) error {
+	rows, err := d.tx.Query(ctx, `
+		SELECT `+waveColumns+` FROM waves w
+		WHERE w.show_no = $1 AND w.last_closes > $2 AND w.misses_done < w.size AND w.opening_no = ANY($3)
+		ORDER BY w.opening_no, w.n`, d.made.ShowNo, d.sit.Now, nos)
+	waves, err := all(rows, err, scanWave)
+	if err != nil || len(waves) == 0 {
+		return err
+	}
+	members, err := membersOf(ctx, d.tx, waves)
+	if err != nil {
+		return err
+	}
+	acted, err := actedIn(ctx, d.tx, nos)
+	if err != nil {
+		return err
+	}
+	for _, w := range waves {
+		o := byNo[w.OpeningNo]
+		o.Waves = append(o.Waves, waitlist.LiveWave{
+			Wave: w, Members: members[waveKey{w.OpeningNo, w.N}], Acted: acted[w.OpeningNo],
+		})
+	}
+	return nil
+}
+
+// endOpenings ends those that are filled, or exhausted as sales closed, and hands
+// back what no hold stands on.
+func (d *decision) endOpenings(ctx context.Context) error {
+	ends := map[waitlist.OpeningState][]int64{}
+	open := d.sit.Openings[:0]
+	for _, o := range d.sit.Openings {
+		if to := o.Ending(d.sit.Show, d.sit.Now); to != "" {
+			ends[to] = append(ends[to], o.No)
+			continue
+		}
+		open = append(open, o)
+	}
+	d.sit.Openings = open
+	for to, nos := range ends {
+		if err := d.end(ctx, nos, to, d.before); err != nil {
+			return err
+		}
+	}
+	return d.s.handBack(ctx, d.tx, d.made.ShowNo, d.before)
+}
+
+// end makes openings final and notes the fans whose turn was cut short.
+func (d *decision) end(ctx context.Context, nos []int64, to waitlist.OpeningState, m moment) error {
+	if err := d.s.endOpenings(ctx, d.tx, d.made.ShowNo, nos, to, m); err != nil {
+		return err
+	}
+	if to != waitlist.OpeningFilled {
+		return nil // nobody's turn is open when an opening is exhausted
+	}
+	rows, err := d.tx.Query(ctx, `
+		SELECT unnest(m.fans) FROM waves w JOIN wave_members m USING (opening_no, n)
+		WHERE w.opening_no = ANY($1) AND w.last_closes > $2`, nos, m.now)
+	fans, err := all(rows, err, pgx.RowTo[int64])
+	d.made.Fans = append(d.made.Fans, fans...)
+	return err
+}
+
+// walk makes the waves and writes them.
+func (d *decision) walk(ctx context.Context) error {
+	plan, err := waitlist.Decide(ctx, &d.sit, &source{tx: d.tx, show: d.made.ShowNo})
+	if err != nil {
+		return err
+	}
+	for i := range plan.Waves {
+		if err := d.write(ctx, &plan.Waves[i]); err != nil {
+			return err
+		}
+	}
+	if len(plan.Exhausted) > 0 {
+		after := moment{now: d.sit.Now, decision: d.sit.Decision}
+		if err := d.end(ctx, plan.Exhausted, waitlist.OpeningExhausted, after); err != nil {
+			return err
+		}
+		if err := d.s.handBack(ctx, d.tx, d.made.ShowNo, after); err != nil {
+			return err
+		}
+	}
+	return d.finish(ctx, plan)
+}
+
+// finish writes the pace and the moments at which to decide again. The rows that
+// ending an opening asked for are taken: this decision went past them.
+func (d *decision) finish(ctx context.Context, plan *waitlist.Plan) error {
+	if !plan.PaceAt.Equal(d.sit.PaceAt) {
+		if _, err := d.tx.Exec(ctx, `UPDATE lines SET pace_at = $2 WHERE show_no = $1`, d.made.ShowNo, plan.PaceAt); err != nil {
+			return err
+		}
+	}
+	if _, err := d.tx.Exec(ctx, `DELETE FROM due WHERE show_no = $1`, d.made.ShowNo); err != nil {
+		return err
+	}
+	_, err := d.tx.Exec(ctx, `
+		INSERT INTO due (show_no, at)
+		SELECT DISTINCT $1::int, at FROM (
+			SELECT unnest($2::timestamptz[]) AS at
+			UNION SELECT min(expires_at) FROM claims WHERE show_no = $1 AND state = 'held') d
+		WHERE at IS NOT NULL`, d.made.ShowNo, plan.Due)
+	return err
+}

@@ -1,0 +1,18 @@
+// Package store keeps everything in Postgres, behind the interfaces of the
+// packages that use it: waitlist.Store, notifier.Inbox and delivery.Feed.
+//
+// Each method is one transaction that does one whole step: rows, event and jobs
+// together. pgx.Tx never leaves the package. Transactions are read committed and
+// take their locks in this order: the show's advisory lock (a statement of its
+// own, so that the next one sees what it waited for), the opening's row, entries
+// by number, seats by number, the line's row. Decisions and what staff do to a
+// whole line take the show's lock exclusively, everything else shares it; it is
+// never upgraded. Time is read from the database after the lock and never runs
+// back behind the last decision.
+//
+// SQL stands beside the one function that runs it. Rules are not written in SQL:
+// what a turn is worth is worked out by waitlist, which the few statements that
+// select by a turn's times repeat in the same integers.
+//
+// All methods may be called concurrently.
+package store

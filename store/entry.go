@@ -1,0 +1,276 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"fanline/notifier"
+	"fanline/waitlist"
+)
+
+const entryColumns = `e.show_no, e.eno, e.fan_no, e.place, e.tier, e.party, e.state, e.dormant, e.missed,
+	e.joined_at, e.joined_decision`
+
+func scanEntry(row pgx.CollectableRow) (e waitlist.Entry, err error) {
+	err = row.Scan(&e.ShowNo, &e.No, &e.FanNo, &e.Place, &e.Tier, &e.Party, &e.State, &e.Dormant, &e.Missed,
+		&e.JoinedAt, &e.JoinedDecision)
+	return e, err
+}
+
+func scanNamedEntry(row pgx.CollectableRow) (e waitlist.Entry, err error) {
+	err = row.Scan(&e.ShowNo, &e.No, &e.FanNo, &e.Place, &e.Tier, &e.Party, &e.State, &e.Dormant, &e.Missed,
+		&e.JoinedAt, &e.JoinedDecision, &e.FanID)
+	return e, err
+}
+
+// entriesOf returns the entries of fans in a show, by fan. tail may lock them.
+func entriesOf(ctx context.Context, q querier, no int32, fans []int64, tail string) (map[int64]waitlist.Entry, error) {
+	rows, err := q.Query(ctx, `
+		SELECT `+entryColumns+`, f.fan_id FROM entries e JOIN fans f USING (fan_no)
+		WHERE e.show_no = $1 AND e.fan_no = ANY($2)`+tail, no, fans)
+	list, err := all(rows, err, scanNamedEntry)
+	byFan := make(map[int64]waitlist.Entry, len(list))
+	for _, e := range list {
+		byFan[e.FanNo] = e
+	}
+	return byFan, err
+}
+
+// logEntries keeps what entries are before the statement that changes them. Under
+// the shared lock the caller holds the rows' locks.
+func logEntries(ctx context.Context, tx pgx.Tx, no int32, enos []int64, m moment, what, reason string) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO entry_log (show_no, eno, decision, at, what, reason, place, tier, party, state, dormant)
+		SELECT show_no, eno, $3, $4, $5, $6, place, tier, party, state, dormant
+		FROM entries WHERE show_no = $1 AND eno = ANY($2) ORDER BY eno`, no, enos, m.decision, m.now, what, reason)
+	return err
+}
+
+// wake ends the dormancy of entries whose fan acted.
+func wake(ctx context.Context, tx pgx.Tx, no int32, enos []int64, m moment) error {
+	if err := logEntries(ctx, tx, no, enos, m, "woke", ""); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `
+		UPDATE entries SET dormant = false, missed = 0 WHERE show_no = $1 AND eno = ANY($2) AND dormant`, no, enos)
+	return err
+}
+
+// setState changes the state of entries and logs what they were.
+func setState(ctx context.Context, tx pgx.Tx, no int32, enos []int64, m moment, to waitlist.State, what, reason string) error {
+	if err := logEntries(ctx, tx, no, enos, m, what, reason); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `UPDATE entries SET state = $3 WHERE show_no = $1 AND eno = ANY($2)`, no, enos, to)
+	return err
+}
+
+// entryByFan reads one entry. tail may lock it.
+func entryByFan(ctx context.Context, q querier, no int32, fan, tail string) (waitlist.Entry, error) {
+	rows, err := q.Query(ctx, `
+		SELECT `+entryColumns+`, f.fan_id FROM entries e JOIN fans f USING (fan_no)
+		WHERE e.show_no = $1 AND f.fan_id = $2`+tail, no, fan)
+	if err != nil {
+		return waitlist.Entry{}, err
+	}
+	e, err := pgx.CollectExactlyOneRow(rows, scanNamedEntry)
+	return e, notFound(err, "entry of fan", fan)
+}
+
+// Entry returns a fan's entry with its position.
+func (s *Store) Entry(ctx context.Context, show, fan string) (waitlist.Entry, error) {
+	no, err := showNo(ctx, s.pool, show)
+	if err != nil {
+		return waitlist.Entry{}, err
+	}
+	e, err := entryByFan(ctx, s.pool, no, fan, "")
+	if err != nil {
+		return e, err
+	}
+	return e, s.position(ctx, s.pool, &e)
+}
+
+// Entries returns a page of the line, in order. Positions are counted from that of
+// the page's first active entry.
+func (s *Store) Entries(ctx context.Context, show string, f waitlist.EntryFilter) ([]waitlist.Entry, error) {
+	no, err := showNo(ctx, s.pool, show)
+	if err != nil {
+		return nil, err
+	}
+	after := int64(waitlist.FirstPlace)
+	if f.AfterPlace != nil {
+		after = *f.AfterPlace
+	}
+	rows, err := s.pool.Query(ctx, `
+		SELECT `+entryColumns+`, f.fan_id FROM entries e JOIN fans f USING (fan_no)
+		WHERE e.show_no = $1 AND e.place > $2 AND ($3 = '' OR e.state = $3)
+		ORDER BY e.place LIMIT $4`, no, after, string(f.State), f.Limit)
+	list, err := all(rows, err, scanNamedEntry)
+	if err != nil {
+		return nil, err
+	}
+	return list, s.positions(ctx, list, f.State == "" || f.State == waitlist.Waiting)
+}
+
+// FanEntries are a fan's entries in line.
+func (s *Store) FanEntries(ctx context.Context, fan string) ([]waitlist.FanEntry, error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT `+entryColumns+`, f.fan_id, s.show_id
+		FROM fans f JOIN entries e USING (fan_no) JOIN shows s USING (show_no)
+		WHERE f.fan_id = $1 AND e.state IN ('waiting', 'holding') AND NOT s.cancelled ORDER BY s.show_id LIMIT 500`, fan)
+	list, err := all(rows, err, func(row pgx.CollectableRow) (fe waitlist.FanEntry, err error) {
+		e := &fe.Entry
+		err = row.Scan(&e.ShowNo, &e.No, &e.FanNo, &e.Place, &e.Tier, &e.Party, &e.State, &e.Dormant, &e.Missed,
+			&e.JoinedAt, &e.JoinedDecision, &e.FanID, &fe.ShowID)
+		return fe, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if err := s.position(ctx, s.pool, &list[i].Entry); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// ChangeEntry changes party and tier, which shares the show's lock, or the place
+// too, which takes it alone.
+func (s *Store) ChangeEntry(ctx context.Context, show, fan string, c waitlist.EntryChange) (e waitlist.Entry, no int32, err error) {
+	err = s.inTx(ctx, "change an entry", func(tx pgx.Tx) error {
+		if no, err = showNo(ctx, tx, show); err != nil {
+			return err
+		}
+		lock := lockShared
+		if c.Move != "" {
+			lock = lockExclusive
+		}
+		if err := lock(ctx, tx, no); err != nil {
+			return err
+		}
+		e, err = s.changeEntry(ctx, tx, no, fan, c)
+		return err
+	})
+	if err != nil {
+		return e, 0, err
+	}
+	return e, no, s.position(ctx, s.pool, &e)
+}
+
+func (s *Store) changeEntry(ctx context.Context, tx pgx.Tx, no int32, fan string, c waitlist.EntryChange) (waitlist.Entry, error) {
+	e, err := entryByFan(ctx, tx, no, fan, " FOR UPDATE OF e")
+	if err != nil {
+		return e, err
+	}
+	if !e.State.InLine() {
+		return e, waitlist.Refuse(waitlist.Conflict, "this fan is not in line any more (%s)", e.State)
+	}
+	m, err := look(ctx, tx, no)
+	if err != nil {
+		return e, err
+	}
+	was := e
+	if c.Party != nil {
+		e.Party = *c.Party
+	}
+	if c.Tier != nil {
+		e.Tier = *c.Tier
+	}
+	if e.Party != was.Party || e.Tier != was.Tier {
+		if err := s.changePlace(ctx, tx, &was, &e, m); err != nil {
+			return e, err
+		}
+	}
+	if c.Move != "" {
+		if err := s.move(ctx, tx, &e, c, m); err != nil {
+			return e, err
+		}
+	}
+	return e, dueIfOpen(ctx, tx, no, m.now)
+}
+
+// changePlace writes another party or tier, unless a live turn or hold forbids it.
+func (s *Store) changePlace(ctx context.Context, tx pgx.Tx, was, e *waitlist.Entry, m moment) error {
+	if was.State == waitlist.Holding {
+		return waitlist.Refuse(waitlist.Conflict, "party_size and tier cannot change while seats are held")
+	}
+	live, err := liveTurns(ctx, tx, was, m)
+	if err != nil {
+		return err
+	}
+	if len(live) > 0 {
+		return waitlist.Refuse(waitlist.Conflict, "party_size and tier cannot change while a turn is upcoming or open; wait until it is over or decline it")
+	}
+	if err := logEntries(ctx, tx, e.ShowNo, []int64{e.No}, m, "changed", ""); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `UPDATE entries SET party = $3, tier = $4 WHERE show_no = $1 AND eno = $2`,
+		e.ShowNo, e.No, e.Party, e.Tier)
+	return err
+}
+
+// move puts an entry to the front, or back to the place before its last move or
+// rejoin.
+func (s *Store) move(ctx context.Context, tx pgx.Tx, e *waitlist.Entry, c waitlist.EntryChange, m moment) error {
+	if err := logEntries(ctx, tx, e.ShowNo, []int64{e.No}, m, "moved", c.Reason); err != nil {
+		return err
+	}
+	var err error
+	if c.Move == waitlist.MoveFront {
+		err = tx.QueryRow(ctx, `
+			WITH front AS (UPDATE lines SET front_place = front_place - 1 WHERE show_no = $1 RETURNING front_place + 1 AS place)
+			UPDATE entries e SET prev_place = e.place, place = front.place FROM front
+			WHERE e.show_no = $1 AND e.eno = $2 RETURNING e.place`, e.ShowNo, e.No).Scan(&e.Place)
+	} else {
+		err = tx.QueryRow(ctx, `
+			UPDATE entries SET place = prev_place, prev_place = NULL
+			WHERE show_no = $1 AND eno = $2 AND prev_place IS NOT NULL RETURNING place`, e.ShowNo, e.No).Scan(&e.Place)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return waitlist.Refuse(waitlist.Conflict, "there is no earlier place to restore")
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return s.record(ctx, tx, event{
+		Type: notifier.EntryMoved, At: m.now, ShowNo: e.ShowNo, FanNo: e.FanNo,
+		Data: map[string]any{"move": c.Move, "place": e.Place},
+	})
+}
+
+// Wake ends the fan's dormancy in every show.
+func (s *Store) Wake(ctx context.Context, fan string) (woken []int32, err error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT e.show_no FROM entries e JOIN fans f USING (fan_no) WHERE f.fan_id = $1 AND e.dormant ORDER BY 1`, fan)
+	nos, err := all(rows, err, pgx.RowTo[int32])
+	if err != nil {
+		return nil, err
+	}
+	for _, no := range nos {
+		err := s.inTx(ctx, "wake", func(tx pgx.Tx) error {
+			if err := lockShared(ctx, tx, no); err != nil {
+				return err
+			}
+			e, err := entryByFan(ctx, tx, no, fan, " FOR UPDATE OF e")
+			if err != nil || !e.Dormant {
+				return err
+			}
+			m, err := look(ctx, tx, no)
+			if err != nil {
+				return err
+			}
+			woken = append(woken, no)
+			if err := wake(ctx, tx, no, []int64{e.No}, m); err != nil {
+				return err
+			}
+			return dueIfOpen(ctx, tx, no, m.now)
+		})
+		if err != nil {
+			return woken, err
+		}
+	}
+	return woken, nil
+}

@@ -1,0 +1,366 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"fanline/delivery"
+	"fanline/notifier"
+	"fanline/waitlist"
+)
+
+// Feed is what one hub reads. News is called from one goroutine; the rest may be
+// called concurrently.
+//
+// Events are read by transaction: all that News did not see in an earlier call
+// belongs to a transaction that was not complete then, whose number is therefore
+// not below that call's oldest one in progress. A late commit is never passed by.
+type Feed struct {
+	s *Store
+	// seen are events read already that lie above the cursor.
+	seen map[int64]uint64
+}
+
+// Feed returns a new Feed.
+func (s *Store) Feed() *Feed { return &Feed{s: s, seen: map[int64]uint64{}} }
+
+// FanNo returns the number of a fan.
+func (f *Feed) FanNo(ctx context.Context, fan string) (int64, error) { return f.s.FanNo(ctx, fan) }
+
+// Start is the cursor of now.
+func (f *Feed) Start(ctx context.Context) (delivery.Cursor, error) {
+	var c string
+	err := f.s.pool.QueryRow(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text`).Scan(&c)
+	return delivery.Cursor(c), err
+}
+
+// liveEvent is an event that may concern connected fans.
+type liveEvent struct {
+	id           int64
+	xid          uint64
+	at           time.Time
+	kind         notifier.EventType
+	opening, fan int64
+	n            int
+}
+
+// News returns what was committed since after for the fans who are here.
+func (f *Feed) News(ctx context.Context, after delivery.Cursor, here func(int64) bool) ([]delivery.Notice, delivery.Cursor, error) {
+	events, next, err := f.read(ctx, after)
+	if err != nil || len(events) == 0 {
+		return nil, next, err
+	}
+	var waves []waveKey
+	var ended []int64
+	fans := map[int64]time.Time{} // with the earliest event about them
+	for _, e := range events {
+		switch e.kind {
+		case notifier.OpeningWave:
+			waves = append(waves, waveKey{e.opening, e.n})
+		case notifier.OpeningFilled, notifier.OpeningCancelled:
+			ended = append(ended, e.opening)
+		default:
+			if since, ok := fans[e.fan]; here(e.fan) && (!ok || e.at.Before(since)) {
+				fans[e.fan] = e.at
+			}
+		}
+	}
+	now, err := f.s.now(ctx)
+	if err != nil {
+		return nil, after, err
+	}
+	notices, err := f.waves(ctx, waves, now, here)
+	if err != nil {
+		return nil, after, err
+	}
+	if err := f.cutShort(ctx, ended, here, fans); err != nil {
+		return nil, after, err
+	}
+	changes, err := f.changes(ctx, fans, now)
+	if err != nil {
+		return nil, after, err
+	}
+	for _, e := range events {
+		f.seen[e.id] = e.xid
+	}
+	return append(notices, changes...), next, nil
+}
+
+// read returns the unseen events from the cursor on, and the next cursor.
+func (f *Feed) read(ctx context.Context, after delivery.Cursor) ([]liveEvent, delivery.Cursor, error) {
+	from, err := strconv.ParseUint(string(after), 10, 64)
+	if err != nil {
+		return nil, after, fmt.Errorf("feed cursor %q: %w", after, err)
+	}
+	var next uint64
+	// Before the events, so that none of a transaction in progress is passed.
+	if err := f.s.pool.QueryRow(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`).Scan(&next); err != nil {
+		return nil, after, err
+	}
+	rows, err := f.s.pool.Query(ctx, `
+		SELECT id, xid::text::bigint, at, type, coalesce(opening_no, 0), coalesce(fan_no, 0), coalesce(n, 0)
+		FROM events WHERE live AND xid >= $1::text::xid8 ORDER BY xid, id`, strconv.FormatUint(from, 10))
+	events, err := all(rows, err, func(row pgx.CollectableRow) (e liveEvent, err error) {
+		err = row.Scan(&e.id, &e.xid, &e.at, &e.kind, &e.opening, &e.fan, &e.n)
+		return e, err
+	})
+	if err != nil {
+		return nil, after, err
+	}
+	for id, xid := range f.seen {
+		if xid < from {
+			delete(f.seen, id)
+		}
+	}
+	events = slices.DeleteFunc(events, func(e liveEvent) bool { _, ok := f.seen[e.id]; return ok })
+	return events, delivery.Cursor(strconv.FormatUint(next, 10)), nil
+}
+
+// waves returns the turns of new waves for the fans who are here, whichever
+// strategy: the members are read once a wave and matched with the sockets.
+func (f *Feed) waves(ctx context.Context, keys []waveKey, now time.Time, here func(int64) bool) ([]delivery.Notice, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	var openings []int64
+	var ns []int32
+	for _, k := range keys {
+		openings, ns = append(openings, k.opening), append(ns, int32(k.n))
+	}
+	rows, err := f.s.pool.Query(ctx, `
+		SELECT `+waveColumns+`, o.opening_id, s.show_id, s.name, s.venue, s.time_zone, s.url, s.templates
+		FROM unnest($1::bigint[], $2::int[]) k (opening_no, n) JOIN waves w USING (opening_no, n)
+		JOIN openings o USING (opening_no) JOIN shows s ON s.show_no = o.show_no`, openings, ns)
+	type told struct {
+		waitlist.Wave
+		item
+	}
+	list, err := all(rows, err, func(row pgx.CollectableRow) (t told, err error) {
+		var window int
+		s := &t.show
+		err = row.Scan(append(waveFields(&t.Wave, &window), &t.openingID, &s.ID, &s.Name, &s.Venue, &s.TimeZone, &s.URL, &s.Templates)...)
+		t.Window = time.Duration(window) * time.Second
+		return t, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	waves := make([]waitlist.Wave, len(list))
+	for i := range list {
+		waves[i] = list[i].Wave
+	}
+	members, err := membersOf(ctx, f.s.pool, waves)
+	if err != nil {
+		return nil, err
+	}
+	var notices []delivery.Notice
+	for i := range list {
+		w := &list[i].Wave
+		for _, m := range members[waveKey{w.OpeningNo, w.N}] {
+			if !here(m.FanNo) || !w.Opens(m.K).Before(w.Closes(m.K)) {
+				continue
+			}
+			row := list[i].item
+			row.turn(w, m)
+			notices = append(notices, row.notice())
+		}
+	}
+	return f.standing(ctx, notices, now)
+}
+
+// turn makes the row the open turn of a member.
+func (i *item) turn(w *waitlist.Wave, m waitlist.Member) {
+	opens, closes := w.Opens(m.K), w.Closes(m.K)
+	i.fan, i.opening, i.eno, i.kind, i.seats = m.FanNo, w.OpeningNo, m.EntryNo, notifier.KindTurn, m.Party
+	i.state, i.at, i.opens, i.closes, i.window = notifier.StateOpen, opens, &opens, &closes, w.Window
+}
+
+func (i *item) notice() delivery.Notice {
+	it := i.item()
+	n := delivery.Notice{FanNo: i.fan, At: i.at, Item: &it}
+	if i.kind == notifier.KindTurn {
+		n.Turn = delivery.TurnKey{OpeningNo: i.opening, EntryNo: i.eno}
+		n.Closes = *i.closes
+	}
+	return n
+}
+
+// standing drops the turns that are over already among those that have opened.
+// The hub looks itself before it pushes those that have not.
+func (f *Feed) standing(ctx context.Context, notices []delivery.Notice, now time.Time) ([]delivery.Notice, error) {
+	var keys []delivery.TurnKey
+	for i := range notices {
+		if !notices[i].At.After(now) {
+			keys = append(keys, notices[i].Turn)
+		}
+	}
+	if len(keys) == 0 {
+		return notices, nil
+	}
+	states, err := f.Standing(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	k := 0
+	return slices.DeleteFunc(notices, func(n delivery.Notice) bool {
+		if n.At.After(now) {
+			return false
+		}
+		k++
+		return states[k-1] == ""
+	}), nil
+}
+
+// Standing returns the present state of turns.
+func (f *Feed) Standing(ctx context.Context, keys []delivery.TurnKey) ([]notifier.TurnState, error) {
+	states := make([]notifier.TurnState, len(keys))
+	if len(keys) == 0 {
+		return states, nil
+	}
+	openings, enos := make([]int64, len(keys)), make([]int64, len(keys))
+	for i, k := range keys {
+		openings[i], enos[i] = k.OpeningNo, k.EntryNo
+	}
+	rows, err := f.s.pool.Query(ctx, `
+		WITH ask AS (SELECT * FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY a (opening_no, eno, i)),
+		turn AS (
+			SELECT a.i, a.opening_no, a.eno, o.final_at, t.state AS act, t.at AS acted_at,
+				`+turnOpens("m.ks[p.i]")+` AS opens, `+turnCloses("m.ks[p.i]")+` AS closes
+			FROM ask a JOIN openings o USING (opening_no)
+			JOIN wave_members m ON m.show_no = o.show_no AND m.chunk = a.eno / 1000 AND m.opening_no = a.opening_no
+			CROSS JOIN LATERAL (SELECT array_position(m.enos, a.eno) AS i) p
+			JOIN waves w ON w.opening_no = m.opening_no AND w.n = m.n
+			LEFT JOIN turns t ON t.opening_no = a.opening_no AND t.eno = a.eno
+			WHERE p.i IS NOT NULL)
+		SELECT i, CASE
+			WHEN act = 'claimed' AND EXISTS (SELECT FROM claims c WHERE c.opening_no = turn.opening_no AND c.eno = turn.eno
+				AND (c.state = 'confirmed' OR c.state = 'held' AND c.expires_at > now)) THEN 'claimed'
+			WHEN act IS NOT NULL OR final_at <= now OR closes <= now THEN 'over' ELSE 'open' END
+		FROM turn, (SELECT clock_timestamp() AS now) c
+		WHERE opens < closes AND (final_at IS NULL OR opens < final_at) AND (acted_at IS NULL OR acted_at >= opens)`,
+		openings, enos)
+	if err != nil {
+		return nil, err
+	}
+	var i int
+	var state notifier.TurnState
+	_, err = pgx.ForEachRow(rows, []any{&i, &state}, func() error { states[i-1] = state; return nil })
+	return states, err
+}
+
+// cutShort adds the fans who are here and were told of openings that ended.
+func (f *Feed) cutShort(ctx context.Context, openings []int64, here func(int64) bool, fans map[int64]time.Time) error {
+	if len(openings) == 0 {
+		return nil
+	}
+	rows, err := f.s.pool.Query(ctx, `
+		SELECT m.fans, o.final_at FROM openings o JOIN waves w USING (opening_no) JOIN wave_members m USING (opening_no, n)
+		WHERE o.opening_no = ANY($1) AND w.last_closes > o.final_at`, openings)
+	if err != nil {
+		return err
+	}
+	var members []int64
+	var at time.Time
+	_, err = pgx.ForEachRow(rows, []any{&members, &at}, func() error {
+		for _, fan := range members {
+			if since, ok := fans[fan]; here(fan) && (!ok || at.Before(since)) {
+				fans[fan] = at
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// changes returns, for fans with the time since when something happened to them,
+// the results that came and the turns that changed.
+func (f *Feed) changes(ctx context.Context, fans map[int64]time.Time, now time.Time) ([]delivery.Notice, error) {
+	if len(fans) == 0 {
+		return nil, nil
+	}
+	var nos []int64
+	first := now
+	for no, since := range fans {
+		nos = append(nos, no)
+		if since.Before(first) {
+			first = since
+		}
+	}
+	slices.Sort(nos)
+	// Moments are cut to milliseconds, and an act's event may carry a later one.
+	first = first.Add(-time.Second)
+	rows, err := f.s.pool.Query(ctx, `
+		SELECT * FROM (`+itemsSQL+`) x WHERE changed >= $3 ORDER BY at, kind`, nos, now, first)
+	items, err := all(rows, err, scanItem)
+	if err != nil {
+		return nil, err
+	}
+	var notices []delivery.Notice
+	for i := range items {
+		it := &items[i]
+		if it.changed.Before(fans[it.fan].Add(-time.Second)) {
+			continue
+		}
+		if it.kind == notifier.KindTurn {
+			notices = append(notices, delivery.Notice{
+				FanNo: it.fan, At: now, Update: &notifier.Update{ID: it.id(), State: it.state},
+				Turn: delivery.TurnKey{OpeningNo: it.opening, EntryNo: it.eno},
+			})
+			continue
+		}
+		notices = append(notices, it.notice())
+	}
+	return notices, nil
+}
+
+// Backlog returns a fan's newest unread items, oldest first, then the turns to
+// watch: those still to open, and open ones that were read.
+func (f *Feed) Backlog(ctx context.Context, fan int64, limit int) ([]delivery.Notice, error) {
+	now, err := f.s.now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	unread, err := f.s.items(ctx, fan, now, notifier.InboxQuery{Unread: true, Limit: limit})
+	if err != nil {
+		return nil, err
+	}
+	notices := make([]delivery.Notice, 0, len(unread))
+	for i := len(unread) - 1; i >= 0; i-- {
+		notices = append(notices, unread[i].notice())
+	}
+	rows, err := f.s.pool.Query(ctx, `
+		SELECT * FROM (`+itemsSQL+`) x WHERE kind = 'turn' AND state = 'open' AND read_at IS NOT NULL`, []int64{fan}, now)
+	watched, err := all(rows, err, scanItem)
+	if err != nil {
+		return nil, err
+	}
+	for i := range watched {
+		n := watched[i].notice()
+		n.Silent = true
+		notices = append(notices, n)
+	}
+	upcoming, err := f.upcoming(ctx, fan, now)
+	return append(notices, upcoming...), err
+}
+
+// upcoming returns a fan's turns that have not opened: the turns as they will be
+// at the last moment that a decision may have planned, less those of now.
+func (f *Feed) upcoming(ctx context.Context, fan int64, now time.Time) ([]delivery.Notice, error) {
+	rows, err := f.s.pool.Query(ctx, `
+		SELECT * FROM (`+itemsSQL+`) x WHERE kind = 'turn' AND state = 'open' AND at > $3`,
+		[]int64{fan}, now.Add(planned), now)
+	items, err := all(rows, err, scanItem)
+	notices := make([]delivery.Notice, len(items))
+	for i := range items {
+		notices[i] = items[i].notice()
+	}
+	return notices, err
+}
+
+// planned is longer than a decision plans ahead.
+const planned = 10 * time.Second

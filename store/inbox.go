@@ -1,0 +1,218 @@
+package store
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"fanline/notifier"
+	"fanline/waitlist"
+)
+
+// item is a row of a fan's inbox before it has its texts.
+type item struct {
+	fan, opening, eno int64
+	kind              notifier.Kind
+	show              waitlist.Show
+	openingID         string
+	seats             int
+	state             notifier.TurnState
+	at                time.Time
+	opens, closes     *time.Time // of a turn
+	window            time.Duration
+	readAt            *time.Time
+	// changed is when an act or the opening's end last changed a turn's state.
+	changed *time.Time
+}
+
+// The items of fans $1 (a list of numbers) as of the moment $2, whatever row they
+// come from. A turn of strategy write is an inbox row; one of strategy read is
+// found by entry number among the members of the waves. A result of a claim is a
+// row; that an opening was filled or cancelled over an open turn follows from the
+// opening's end. The conditions are those of waitlist.Telling.
+var itemsSQL = `
+	WITH told AS (
+		SELECT i.fan_no, i.ref AS opening_no, i.eno, i.n, i.k, i.seats::int
+		FROM inbox i WHERE i.fan_no = ANY($1) AND i.kind = 'turn'
+		UNION ALL
+		SELECT e.fan_no, m.opening_no, e.eno, m.n, m.ks[p.i], m.parties[p.i]::int
+		FROM entries e
+		JOIN wave_members m ON m.show_no = e.show_no AND m.chunk = e.eno / ` + "1000" + `
+		JOIN openings o ON o.opening_no = m.opening_no AND o.strategy = 'read'
+		CROSS JOIN LATERAL (SELECT array_position(m.enos, e.eno) AS i) p
+		WHERE e.fan_no = ANY($1) AND p.i IS NOT NULL),
+	turn AS (
+		SELECT t.*, o.show_no, o.state AS ended_as, o.final_at, a.at AS acted_at,
+			` + turnOpens("t.k") + ` AS opens, ` + turnCloses("t.k") + ` AS closes, w.window_s,
+			a.state AS act,
+			a.state = 'claimed' AND EXISTS (SELECT FROM claims c WHERE c.opening_no = t.opening_no AND c.eno = t.eno
+				AND (c.state = 'confirmed' OR c.state = 'held' AND c.expires_at > $2)) AS claimed
+		FROM told t JOIN waves w USING (opening_no, n) JOIN openings o USING (opening_no)
+		LEFT JOIN turns a ON a.opening_no = t.opening_no AND a.eno = t.eno),
+	shown AS (
+		SELECT * FROM turn WHERE opens <= $2 AND opens < closes AND (final_at IS NULL OR opens < final_at)
+			AND (acted_at IS NULL OR acted_at >= opens)),
+	item AS (
+		SELECT fan_no, opening_no, eno, show_no, 'turn' AS kind, seats, opens AS at, opens, closes, window_s,
+			CASE WHEN claimed THEN 'claimed'
+				WHEN act IS NOT NULL OR final_at <= $2 OR closes <= $2 THEN 'over' ELSE 'open' END AS state,
+			greatest(acted_at, final_at) AS changed
+		FROM shown
+		UNION ALL
+		SELECT fan_no, opening_no, eno, show_no, 'result', seats, final_at, NULL, NULL, 0, ended_as, final_at
+		FROM shown WHERE act IS NULL AND final_at < closes AND final_at <= $2 AND ended_as IN ('filled', 'cancelled')
+		UNION ALL
+		SELECT fan_no, ref, eno, show_no, 'result', seats, visible_at, NULL, NULL, 0, state, visible_at
+		FROM inbox WHERE fan_no = ANY($1) AND kind = 'result')
+	SELECT i.fan_no, i.opening_no, i.eno, i.kind, i.seats, i.at, i.opens, i.closes, i.window_s, i.state, i.changed,
+		o.opening_id, s.show_id, s.name, s.venue, s.time_zone, s.url, s.templates,
+		coalesce(r.read_at, CASE WHEN i.at < f.read_before THEN f.read_before END) AS read_at
+	FROM item i JOIN openings o USING (opening_no) JOIN shows s ON s.show_no = i.show_no JOIN fans f ON f.fan_no = i.fan_no
+	LEFT JOIN inbox_reads r ON r.fan_no = i.fan_no AND r.kind = i.kind AND r.ref = i.opening_no`
+
+func scanItem(row pgx.CollectableRow) (i item, err error) {
+	var window int
+	err = row.Scan(&i.fan, &i.opening, &i.eno, &i.kind, &i.seats, &i.at, &i.opens, &i.closes, &window, &i.state, &i.changed,
+		&i.openingID, &i.show.ID, &i.show.Name, &i.show.Venue, &i.show.TimeZone, &i.show.URL, &i.show.Templates, &i.readAt)
+	i.window = time.Duration(window) * time.Second
+	return i, err
+}
+
+// item gives a row its id and texts.
+func (i *item) item() notifier.Item {
+	it := notifier.Item{
+		Kind: i.kind, Lane: notifier.Turns, ShowID: i.show.ID, OpeningID: i.openingID,
+		Seats: i.seats, State: i.state, CreatedAt: notifier.Stamp(i.at), ReadAt: notifier.StampOf(i.readAt),
+	}
+	text := i.text()
+	vars := notifier.Vars{
+		Show: i.show.Name, Venue: i.show.Venue, Seats: i.seats, Window: i.window,
+		URL: strings.NewReplacer("{show}", i.show.ID, "{opening}", i.openingID).Replace(i.show.URL),
+	}
+	if zone, err := waitlist.LoadZone(i.show.TimeZone); err == nil {
+		vars.Zone = zone
+	}
+	if i.kind == notifier.KindTurn {
+		it.ID = notifier.TurnID(i.show.ID, i.openingID)
+		it.OpensAt, it.ClosesAt = notifier.StampOf(i.opens), notifier.StampOf(i.closes)
+		vars.ClosesAt = *i.closes
+	} else {
+		it.ID = notifier.ResultID(i.show.ID, i.openingID)
+	}
+	text = text.Fill(vars)
+	it.Title, it.Body = text.Title, text.Body
+	return it
+}
+
+// text is the show's own text for the item, or the built-in one.
+func (i *item) text() notifier.Text {
+	name := string(i.kind)
+	if i.kind == notifier.KindResult {
+		name += "." + string(i.state)
+	}
+	if t, ok := i.show.Templates[name]["en"]; ok {
+		return notifier.Text{Title: t.Title, Body: t.Body}
+	}
+	return notifier.TextFor(name)
+}
+
+func (i *item) id() string {
+	if i.kind == notifier.KindTurn {
+		return notifier.TurnID(i.show.ID, i.openingID)
+	}
+	return notifier.ResultID(i.show.ID, i.openingID)
+}
+
+// Items returns a page of a fan's inbox, newest first.
+func (s *Store) Items(ctx context.Context, fan string, q notifier.InboxQuery) (items []notifier.Item, unread int, err error) {
+	no, err := s.FanNo(ctx, fan)
+	if err != nil {
+		return nil, 0, err
+	}
+	now, err := s.now(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, err := s.items(ctx, no, now, q)
+	if err != nil {
+		return nil, 0, err
+	}
+	items = make([]notifier.Item, len(rows))
+	for i := range rows {
+		items[i] = rows[i].item()
+	}
+	unread, err = s.unread(ctx, no, now)
+	return items, unread, err
+}
+
+func (s *Store) items(ctx context.Context, fan int64, now time.Time, q notifier.InboxQuery) ([]item, error) {
+	var at *time.Time
+	var id string
+	if q.After != nil {
+		at, id = &q.After.At, q.After.ID
+	}
+	rows, err := s.pool.Query(ctx, `
+		SELECT * FROM (`+itemsSQL+`) x
+		WHERE (NOT $3 OR read_at IS NULL) AND ($4 = '' OR kind = $4)
+			AND ($5::timestamptz IS NULL OR (at, kind || ':' || show_id || ':' || opening_id) < ($5, $6))
+		ORDER BY at DESC, kind || ':' || show_id || ':' || opening_id DESC LIMIT $7`,
+		[]int64{fan}, now, q.Unread, string(q.Kind), at, id, q.Limit)
+	return all(rows, err, scanItem)
+}
+
+func (s *Store) unread(ctx context.Context, fan int64, now time.Time) (n int, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT count(*) FROM (`+itemsSQL+`) x WHERE read_at IS NULL`, []int64{fan}, now).Scan(&n)
+	return n, err
+}
+
+// now is the database's time.
+func (s *Store) now(ctx context.Context) (now time.Time, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now)
+	return now, err
+}
+
+// MarkRead marks items of the fan that exist as read.
+func (s *Store) MarkRead(ctx context.Context, fan string, ids []string) (unread int, err error) {
+	no, err := s.FanNo(ctx, fan)
+	if err != nil {
+		return 0, err
+	}
+	now, err := s.now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := s.pool.Exec(ctx, `
+		INSERT INTO inbox_reads (fan_no, kind, ref, read_at)
+		SELECT fan_no, kind, opening_no, $2 FROM (`+itemsSQL+`) x
+		WHERE kind || ':' || show_id || ':' || opening_id = ANY($3) AND read_at IS NULL
+		ON CONFLICT DO NOTHING`, []int64{no}, now, ids); err != nil {
+		return 0, err
+	}
+	return s.unread(ctx, no, now)
+}
+
+// MarkAllRead marks what existed before t as read, but nothing that is still to
+// come.
+func (s *Store) MarkAllRead(ctx context.Context, fan string, t time.Time) (unread int, err error) {
+	no, err := s.FanNo(ctx, fan)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := s.pool.Exec(ctx, `
+		UPDATE fans SET read_before = greatest(read_before, least($2, clock_timestamp())) WHERE fan_no = $1`, no, t); err != nil {
+		return 0, err
+	}
+	now, err := s.now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return s.unread(ctx, no, now)
+}
+
+// FanNo returns the number of a fan, who exists from the first call that names it.
+func (s *Store) FanNo(ctx context.Context, fan string) (int64, error) {
+	nos, err := s.fanNos(ctx, []string{fan})
+	return nos[fan], err
+}

@@ -1,0 +1,260 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"fanline/notifier"
+	"fanline/waitlist"
+)
+
+// Join takes up to 1,000 joins to one show in one transaction. New fans are stored
+// before it, in a transaction of their own. The line's row is locked before
+// places are given, so that places become visible in order.
+func (s *Store) Join(ctx context.Context, show string, batch []waitlist.Join) (joined []waitlist.Joined, no int32, err error) {
+	fanNos, err := s.fans(ctx, batch)
+	if err != nil {
+		return nil, 0, err
+	}
+	err = s.inTx(ctx, "join", func(tx pgx.Tx) error {
+		sh, err := showByID(ctx, tx, show)
+		if err != nil {
+			return err
+		}
+		if sh.Cancelled {
+			return waitlist.Refuse(waitlist.Closed, "show %q was cancelled", show)
+		}
+		no = sh.No
+		if err := lockShared(ctx, tx, no); err != nil {
+			return err
+		}
+		joined, err = s.join(ctx, tx, no, batch, fanNos)
+		return err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return joined, no, nil
+}
+
+// fans returns the numbers of the batch's fans, making those that are new.
+func (s *Store) fans(ctx context.Context, batch []waitlist.Join) (map[string]int64, error) {
+	ids := make([]string, len(batch))
+	for i := range batch {
+		ids[i] = batch[i].FanID
+	}
+	return s.fanNos(ctx, ids)
+}
+
+// fanNos returns the numbers of fans, who exist from the first call that names
+// them. New ones are inserted sorted, so that two batches cannot deadlock.
+func (s *Store) fanNos(ctx context.Context, ids []string) (map[string]int64, error) {
+	nos := make(map[string]int64, len(ids))
+	read := func() error {
+		rows, err := s.pool.Query(ctx, `SELECT fan_id, fan_no FROM fans WHERE fan_id = ANY($1)`, ids)
+		if err != nil {
+			return err
+		}
+		var id string
+		var no int64
+		_, err = pgx.ForEachRow(rows, []any{&id, &no}, func() error { nos[id] = no; return nil })
+		return err
+	}
+	if err := read(); err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, id := range ids {
+		if nos[id] == 0 {
+			missing = append(missing, id)
+		}
+	}
+	if len(missing) == 0 {
+		return nos, nil
+	}
+	if _, err := s.pool.Exec(ctx, `
+		INSERT INTO fans (fan_id) SELECT DISTINCT id FROM unnest($1::text[]) id ORDER BY id
+		ON CONFLICT DO NOTHING`, missing); err != nil {
+		return nil, err
+	}
+	ids = missing
+	return nos, read()
+}
+
+// join gives places. An entry that stands is returned; one that ended starts
+// again at the tail; a dormant one wakes.
+func (s *Store) join(ctx context.Context, tx pgx.Tx, no int32, batch []waitlist.Join, fanNos map[string]int64) ([]waitlist.Joined, error) {
+	nos := make([]int64, len(batch))
+	for i := range batch {
+		nos[i] = fanNos[batch[i].FanID]
+	}
+	standing, err := entriesOf(ctx, tx, no, nos, " ORDER BY eno FOR UPDATE OF e")
+	if err != nil {
+		return nil, err
+	}
+	h, err := lockHead(ctx, tx, no)
+	if err != nil {
+		return nil, err
+	}
+	// Again under the line's lock: those who joined while this one waited for it.
+	if standing, err = entriesOf(ctx, tx, no, nos, ""); err != nil {
+		return nil, err
+	}
+	p := planJoins(no, batch, nos, standing, &h)
+	if err := p.write(ctx, tx, s, h); err != nil {
+		return nil, err
+	}
+	return p.answers, nil
+}
+
+// head is the line's row, locked.
+type head struct {
+	moment
+	nextEno, nextPlace, frontPlace int64
+}
+
+func lockHead(ctx context.Context, tx pgx.Tx, no int32) (h head, err error) {
+	if err = tx.QueryRow(ctx,
+		`SELECT next_eno, next_place, front_place FROM lines WHERE show_no = $1 FOR UPDATE`, no).
+		Scan(&h.nextEno, &h.nextPlace, &h.frontPlace); err != nil {
+		return h, err
+	}
+	h.moment, err = look(ctx, tx, no)
+	return h, err
+}
+
+// joinPlan is what a batch of joins writes.
+type joinPlan struct {
+	no      int32
+	answers []waitlist.Joined
+	fresh   []waitlist.Entry // new entries
+	back    []waitlist.Entry // entries that start again
+	awake   []int64          // entry numbers of dormant ones that act
+}
+
+func planJoins(no int32, batch []waitlist.Join, nos []int64, standing map[int64]waitlist.Entry, h *head) *joinPlan {
+	p := &joinPlan{no: no, answers: make([]waitlist.Joined, len(batch))}
+	for i, j := range batch {
+		e, ok := standing[nos[i]]
+		switch {
+		case !ok:
+			e = waitlist.Entry{ShowNo: no, FanNo: nos[i], FanID: j.FanID, No: h.nextEno, JoinedDecision: h.decision}
+			h.nextEno++
+			p.place(&e, j, h)
+			p.fresh = append(p.fresh, e)
+			p.answers[i].New = true
+		case !e.State.InLine():
+			p.place(&e, j, h)
+			p.back = append(p.back, e)
+			p.answers[i].New = true
+		case e.Dormant:
+			e.Dormant, e.Missed = false, 0
+			p.awake = append(p.awake, e.No)
+		}
+		standing[nos[i]] = e
+		p.answers[i].Entry = e
+	}
+	return p
+}
+
+func (p *joinPlan) place(e *waitlist.Entry, j waitlist.Join, h *head) {
+	e.Place, e.Party, e.Tier, e.State = h.nextPlace, j.Party, j.Tier, waitlist.Waiting
+	e.Dormant, e.Missed = false, 0
+	e.JoinedAt = j.JoinedAt.UTC().Truncate(time.Millisecond)
+	if j.JoinedAt.IsZero() {
+		e.JoinedAt = h.now.Truncate(time.Millisecond)
+	}
+	h.nextPlace++
+}
+
+func (p *joinPlan) write(ctx context.Context, tx pgx.Tx, s *Store, h head) error {
+	if len(p.awake) > 0 {
+		if err := wake(ctx, tx, p.no, p.awake, h.moment); err != nil {
+			return err
+		}
+	}
+	if len(p.fresh)+len(p.back) == 0 {
+		if len(p.awake) > 0 {
+			return dueIfOpen(ctx, tx, p.no, h.now)
+		}
+		return nil
+	}
+	if _, err := tx.Exec(ctx, `UPDATE lines SET next_eno = $2, next_place = $3 WHERE show_no = $1`,
+		p.no, h.nextEno, h.nextPlace); err != nil {
+		return err
+	}
+	if err := insertEntries(ctx, tx, p.fresh); err != nil {
+		return err
+	}
+	if err := p.rejoin(ctx, tx, h); err != nil {
+		return err
+	}
+	if err := s.record(ctx, tx, p.event(h.now)); err != nil {
+		return err
+	}
+	return dueIfOpen(ctx, tx, p.no, h.now)
+}
+
+// event is one row for the whole batch; readers of the stream take it apart.
+func (p *joinPlan) event(now time.Time) event {
+	var fans, enos []int64
+	for _, list := range [][]waitlist.Entry{p.fresh, p.back} {
+		for i := range list {
+			fans, enos = append(fans, list[i].FanNo), append(enos, list[i].No)
+		}
+	}
+	return event{
+		Type: notifier.EntryJoined, At: now, ShowNo: p.no,
+		Data: map[string]any{"fans": fans, "entries": enos},
+	}
+}
+
+// columns of a list of entries, for one statement.
+type columns struct {
+	enos, fans, places []int64
+	tiers              []string
+	parties            []int16
+	joined             []time.Time
+}
+
+func columnsOf(es []waitlist.Entry) (c columns) {
+	for i := range es {
+		e := &es[i]
+		c.enos, c.fans, c.places = append(c.enos, e.No), append(c.fans, e.FanNo), append(c.places, e.Place)
+		c.tiers, c.parties, c.joined = append(c.tiers, e.Tier), append(c.parties, int16(e.Party)), append(c.joined, e.JoinedAt)
+	}
+	return c
+}
+
+func insertEntries(ctx context.Context, tx pgx.Tx, es []waitlist.Entry) error {
+	if len(es) == 0 {
+		return nil
+	}
+	c := columnsOf(es)
+	_, err := tx.Exec(ctx, `
+		INSERT INTO entries (show_no, eno, fan_no, place, tier, party, joined_at, joined_decision)
+		SELECT $1, eno, fan, place, tier, party, joined, $2
+		FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::smallint[], $8::timestamptz[])
+			AS e (eno, fan, place, tier, party, joined)`,
+		es[0].ShowNo, es[0].JoinedDecision, c.enos, c.fans, c.places, c.tiers, c.parties, c.joined)
+	return err
+}
+
+func (p *joinPlan) rejoin(ctx context.Context, tx pgx.Tx, h head) error {
+	if len(p.back) == 0 {
+		return nil
+	}
+	c := columnsOf(p.back)
+	if err := logEntries(ctx, tx, p.no, c.enos, h.moment, "rejoined", ""); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `
+		UPDATE entries e SET prev_place = e.place, place = c.place, tier = c.tier, party = c.party,
+			state = 'waiting', dormant = false, missed = 0, joined_at = c.joined
+		FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::smallint[], $6::timestamptz[])
+			AS c (eno, place, tier, party, joined)
+		WHERE e.show_no = $1 AND e.eno = c.eno`, p.no, c.enos, c.places, c.tiers, c.parties, c.joined)
+	return err
+}

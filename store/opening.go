@@ -1,0 +1,380 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"fanline/notifier"
+	"fanline/waitlist"
+)
+
+const openingColumns = `o.opening_no, o.show_no, o.opening_id, o.tier, o.reason, o.adjacent, o.mode, o.strategy,
+	o.fans_per_seat, o.window_s, o.hold_s, o.state, o.quantity, o.free, o.held, o.confirmed, o.given, o.waves,
+	o.recorded_at, o.final_at, o.final_decision, o.handed_back, o.last_empty`
+
+func openingFields(o *waitlist.LiveOpening, window, hold *int) []any {
+	return []any{
+		&o.No, &o.ShowNo, &o.ID, &o.Tier, &o.Reason, &o.Adjacent, &o.Mode, &o.Strategy,
+		&o.FansPerSeat, window, hold, &o.State, &o.Quantity, &o.Free, &o.Held, &o.Confirmed, &o.Given, &o.Opening.Waves,
+		&o.RecordedAt, &o.FinalAt, &o.FinalDecision, &o.HandedBack, &o.LastEmpty,
+	}
+}
+
+func scanLiveOpening(row pgx.CollectableRow) (o waitlist.LiveOpening, err error) {
+	var window, hold int
+	err = row.Scan(openingFields(&o, &window, &hold)...)
+	o.Window, o.Hold = time.Duration(window)*time.Second, time.Duration(hold)*time.Second
+	return o, err
+}
+
+func scanOpening(row pgx.CollectableRow) (waitlist.Opening, error) {
+	o, err := scanLiveOpening(row)
+	return o.Opening, err
+}
+
+// openingByID reads an opening. tail may lock it.
+func openingByID(ctx context.Context, q querier, show int32, id, tail string) (waitlist.Opening, error) {
+	rows, err := q.Query(ctx, `
+		SELECT `+openingColumns+` FROM openings o WHERE o.show_no = $1 AND o.opening_id = $2`+tail, show, id)
+	if err != nil {
+		return waitlist.Opening{}, err
+	}
+	o, err := pgx.CollectExactlyOneRow(rows, scanOpening)
+	return o, notFound(err, "opening", id)
+}
+
+// resolve turns an opening's ids into its show's number and its row.
+func resolve(ctx context.Context, q querier, ref waitlist.OpeningRef) (waitlist.Opening, error) {
+	no, err := showNo(ctx, q, ref.ShowID)
+	if err != nil {
+		return waitlist.Opening{}, err
+	}
+	o, err := openingByID(ctx, q, no, ref.OpeningID, "")
+	o.ShowID = ref.ShowID
+	return o, err
+}
+
+// Record stores the opening, its labels, its event and the event's jobs, and asks
+// for a decision.
+func (s *Store) Record(ctx context.Context, show string, n waitlist.NewOpening) (o waitlist.Opening, created bool, err error) {
+	err = s.inTx(ctx, "record an opening", func(tx pgx.Tx) error {
+		o, created, err = s.recordOpening(ctx, tx, show, n)
+		return err
+	})
+	if err != nil {
+		return waitlist.Opening{}, false, err
+	}
+	o.ShowID = show
+	if !created {
+		return o, false, s.told(ctx, &o)
+	}
+	return o, true, nil
+}
+
+func (s *Store) recordOpening(ctx context.Context, tx pgx.Tx, show string, n waitlist.NewOpening) (o waitlist.Opening, created bool, err error) {
+	no, err := showNo(ctx, tx, show)
+	if err != nil {
+		return o, false, err
+	}
+	if err := lockShared(ctx, tx, no); err != nil {
+		return o, false, err
+	}
+	sh, err := showByID(ctx, tx, show)
+	if err != nil {
+		return o, false, err
+	}
+	print, err := n.Fingerprint()
+	if err != nil {
+		return o, false, err
+	}
+	if o, err = openingByID(ctx, tx, no, n.ID, ""); err == nil {
+		return o, false, s.sameOpening(ctx, tx, &o, print)
+	} else if waitlist.CodeOf(err) != waitlist.NotFound {
+		return o, false, err
+	}
+	if sh.Cancelled {
+		return o, false, waitlist.Refuse(waitlist.Closed, "show %q was cancelled", show)
+	}
+	m, err := look(ctx, tx, no)
+	if err != nil {
+		return o, false, err
+	}
+	created, err = s.insertOpening(ctx, tx, &sh, n, print, m)
+	if err != nil {
+		return o, false, err
+	}
+	if o, err = openingByID(ctx, tx, no, n.ID, ""); err != nil {
+		return o, false, err
+	}
+	if !created {
+		return o, false, s.sameOpening(ctx, tx, &o, print)
+	}
+	if err := insertLabels(ctx, tx, &o, n.Seats); err != nil {
+		return o, false, err
+	}
+	if err := s.record(ctx, tx, event{
+		Type: notifier.OpeningRecorded, At: m.now, ShowNo: no, OpeningNo: o.No,
+		Data: map[string]any{"quantity": o.Quantity, "reason": o.Reason, "strategy": o.Strategy},
+	}); err != nil {
+		return o, false, err
+	}
+	return o, true, due(ctx, tx, no, m.now)
+}
+
+// insertOpening is not created when the same id was recorded in the meantime; it
+// waits for that one's commit.
+func (s *Store) insertOpening(ctx context.Context, tx pgx.Tx, sh *waitlist.Show, n waitlist.NewOpening, print []byte, m moment) (bool, error) {
+	p := n.Policy.Over(sh.Policy)
+	if p.Strategy == waitlist.Auto {
+		if err := s.fillShow(ctx, sh); err != nil {
+			return false, err
+		}
+		p.Strategy = waitlist.Choose(p.Strategy, sh.Waiting, s.threshold)
+	}
+	tag, err := tx.Exec(ctx, `
+		INSERT INTO openings (show_no, opening_id, fingerprint, tier, reason, adjacent, mode, strategy,
+			fans_per_seat, window_s, hold_s, quantity, free, recorded_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13)
+		ON CONFLICT (show_no, opening_id) DO NOTHING`,
+		sh.No, n.ID, print, n.Tier, n.Reason, n.Adjacent, p.Mode, p.Strategy,
+		p.FansPerSeat, p.ClaimWindowS, p.HoldS, n.Size(), m.now.Truncate(time.Millisecond))
+	return tag.RowsAffected() == 1, err
+}
+
+func (s *Store) sameOpening(ctx context.Context, tx pgx.Tx, o *waitlist.Opening, print []byte) error {
+	var same bool
+	err := tx.QueryRow(ctx, `SELECT fingerprint = $2::jsonb FROM openings WHERE opening_no = $1`, o.No, print).Scan(&same)
+	if err == nil && !same {
+		return waitlist.Refuse(waitlist.Conflict, "opening %q was recorded before with another body; an opening cannot change", o.ID)
+	}
+	return err
+}
+
+// insertLabels stores labelled seats, sorted by label so that two reports cannot
+// deadlock, and refuses labels that are free or held in another opening.
+func insertLabels(ctx context.Context, tx pgx.Tx, o *waitlist.Opening, labels []string) error {
+	if len(labels) == 0 {
+		return nil
+	}
+	rows, err := tx.Query(ctx, `
+		INSERT INTO seats (opening_no, no, show_no, label)
+		SELECT $1, i, $2, label FROM unnest($3::text[]) WITH ORDINALITY l (label, i) ORDER BY label
+		ON CONFLICT (show_no, label) WHERE state IN ('free', 'held') DO NOTHING RETURNING label`, o.No, o.ShowNo, labels)
+	stored, err := all(rows, err, pgx.RowTo[string])
+	if err != nil || len(stored) == len(labels) {
+		return err
+	}
+	slices.Sort(stored)
+	var taken []string
+	for _, l := range labels {
+		if _, ok := slices.BinarySearch(stored, l); !ok && len(taken) < 20 {
+			taken = append(taken, l)
+		}
+	}
+	e := waitlist.Refuse(waitlist.Conflict, "free or held in another opening of this show: %s", strings.Join(taken, ", "))
+	e.Field = "seats"
+	return e
+}
+
+// told counts the turns that opened.
+func (s *Store) told(ctx context.Context, os ...*waitlist.Opening) error {
+	nos := make([]int64, len(os))
+	byNo := map[int64]*waitlist.Opening{}
+	for i, o := range os {
+		nos[i], byNo[o.No] = o.No, o
+	}
+	var now time.Time
+	if err := s.pool.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now); err != nil {
+		return err
+	}
+	rows, err := s.pool.Query(ctx, `SELECT `+waveColumns+` FROM waves w WHERE w.opening_no = ANY($1) AND w.size > 0`, nos)
+	waves, err := all(rows, err, scanWave)
+	if err != nil {
+		return err
+	}
+	for i := range waves {
+		o, end := byNo[waves[i].OpeningNo], now
+		if o.FinalAt != nil && o.FinalAt.Before(end) {
+			end = o.FinalAt.Add(-time.Millisecond) // opens < final_at
+		}
+		if last := waves[i].CloseCap.Add(-time.Millisecond); last.Before(end) {
+			end = last
+		}
+		o.Told += int64(waves[i].Opened(end))
+	}
+	return nil
+}
+
+// Opening returns an opening.
+func (s *Store) Opening(ctx context.Context, ref waitlist.OpeningRef) (waitlist.Opening, error) {
+	o, err := resolve(ctx, s.pool, ref)
+	if err != nil {
+		return o, err
+	}
+	return o, s.told(ctx, &o)
+}
+
+// Openings are newest first.
+func (s *Store) Openings(ctx context.Context, show string, before int64, limit int) ([]waitlist.Opening, error) {
+	no, err := showNo(ctx, s.pool, show)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.pool.Query(ctx, `
+		SELECT `+openingColumns+` FROM openings o WHERE o.show_no = $1 AND ($2 = 0 OR o.opening_no < $2)
+		ORDER BY o.opening_no DESC LIMIT $3`, no, before, limit)
+	list, err := all(rows, err, scanOpening)
+	if err != nil {
+		return nil, err
+	}
+	refs := make([]*waitlist.Opening, len(list))
+	for i := range list {
+		list[i].ShowID = show
+		refs[i] = &list[i]
+	}
+	return list, s.told(ctx, refs...)
+}
+
+// CancelOpening cancels an opening.
+func (s *Store) CancelOpening(ctx context.Context, ref waitlist.OpeningRef) (no int32, err error) {
+	return no, s.inShow(ctx, "cancel an opening", ref.ShowID, &no, func(tx pgx.Tx, m moment) error {
+		o, err := openingByID(ctx, tx, no, ref.OpeningID, "")
+		if err != nil || o.State == waitlist.OpeningCancelled {
+			return err
+		}
+		if o.State != waitlist.OpeningOpen {
+			return waitlist.Refuse(waitlist.Conflict, "the opening is %s already; what is final cannot be cancelled", o.State)
+		}
+		return s.endOpenings(ctx, tx, no, []int64{o.No}, waitlist.OpeningCancelled, m)
+	})
+}
+
+// endOpenings makes openings final and asks for a decision, which hands their
+// seats back. Turns that had not opened never do. m.decision is the last decision
+// that did not know of it.
+func (s *Store) endOpenings(ctx context.Context, tx pgx.Tx, show int32, nos []int64, to waitlist.OpeningState, m moment) error {
+	if len(nos) == 0 {
+		return nil
+	}
+	at := m.now.Truncate(time.Millisecond)
+	if _, err := tx.Exec(ctx, `
+		UPDATE openings SET state = $2, final_at = $3, final_decision = $4 WHERE opening_no = ANY($1)`,
+		nos, to, at, m.decision); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `
+		DELETE FROM inbox WHERE kind = 'turn' AND ref = ANY($1) AND visible_at >= $2`, nos, at); err != nil {
+		return err
+	}
+	var events []event
+	for _, no := range nos {
+		events = append(events, event{Type: notifier.EventType("opening." + string(to)), At: at, ShowNo: show, OpeningNo: no, Live: true})
+	}
+	if err := s.record(ctx, tx, events...); err != nil {
+		return err
+	}
+	return due(ctx, tx, show, m.now)
+}
+
+// handBack hands the seats left of final openings back, once, when no hold stands
+// on them any more.
+func (s *Store) handBack(ctx context.Context, tx pgx.Tx, show int32, m moment) error {
+	rows, err := tx.Query(ctx, `
+		WITH back AS (
+			UPDATE openings SET handed_back = true
+			WHERE show_no = $1 AND state <> 'open' AND NOT handed_back AND held = 0
+			RETURNING opening_no, free),
+		labels AS (
+			UPDATE seats s SET state = 'returned' FROM back b
+			WHERE s.opening_no = b.opening_no AND s.state = 'free' RETURNING s.opening_no, s.no, s.label)
+		SELECT b.opening_no, b.free, coalesce(array_agg(l.label ORDER BY l.no) FILTER (WHERE l.label IS NOT NULL), '{}')
+		FROM back b LEFT JOIN labels l USING (opening_no) WHERE b.free > 0 GROUP BY 1, 2 ORDER BY 1`, show)
+	events, err := all(rows, err, func(row pgx.CollectableRow) (event, error) {
+		e := event{Type: notifier.SeatsReturned, At: m.now, ShowNo: show}
+		var free int
+		var labels []string
+		err := row.Scan(&e.OpeningNo, &free, &labels)
+		e.Data = map[string]any{"quantity": free, "labels": labels}
+		return e, err
+	})
+	if err != nil {
+		return err
+	}
+	return s.record(ctx, tx, events...)
+}
+
+// GiveTurn puts an entry before the line for the next turn of an opening.
+func (s *Store) GiveTurn(ctx context.Context, ref waitlist.OpeningRef, fan, reason string) (no int32, err error) {
+	return no, s.inShow(ctx, "give a turn", ref.ShowID, &no, func(tx pgx.Tx, m moment) error {
+		o, err := openingByID(ctx, tx, no, ref.OpeningID, "")
+		if err != nil {
+			return err
+		}
+		e, err := entryByFan(ctx, tx, no, fan, "")
+		if err != nil {
+			return err
+		}
+		if err := s.mayGive(ctx, tx, &o, &e, m); err != nil {
+			return err
+		}
+		if slices.Contains(o.Given, e.No) {
+			return nil
+		}
+		if err := logEntries(ctx, tx, no, []int64{e.No}, m, "given", reason); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `UPDATE openings SET given = given || $2::bigint WHERE opening_no = $1`, o.No, e.No); err != nil {
+			return err
+		}
+		return due(ctx, tx, no, m.now)
+	})
+}
+
+func (s *Store) mayGive(ctx context.Context, tx pgx.Tx, o *waitlist.Opening, e *waitlist.Entry, m moment) error {
+	refuse := func(why string) error { return waitlist.Refuse(waitlist.Conflict, "%s", why) }
+	switch {
+	case o.State != waitlist.OpeningOpen:
+		return refuse("the opening is " + string(o.State))
+	case e.State == waitlist.Holding:
+		return refuse("this fan holds seats of this show")
+	case e.State != waitlist.Waiting:
+		return refuse("this fan is not in line (" + string(e.State) + ")")
+	case !o.Takes(e.Tier):
+		return refuse("the opening is of another tier")
+	case e.Party > o.SeatsLeft():
+		return refuse("the party is larger than the seats left")
+	}
+	if o.Adjacent {
+		free, err := adjacentSeats(ctx, tx, o.No)
+		if err != nil {
+			return err
+		}
+		if e.Party > waitlist.LongestRun(free) {
+			return refuse("there are not so many free seats side by side")
+		}
+	}
+	tellings, err := tellingsOf(ctx, tx, e)
+	if err != nil {
+		return err
+	}
+	for i := range tellings {
+		t := &tellings[i]
+		if t.OpeningNo == o.No {
+			return refuse("this fan was told of this opening already")
+		}
+		if o.Mode == waitlist.ModeTurns && t.Mode == waitlist.ModeTurns && t.Live(m.now) {
+			return refuse("this fan has a turn at another opening now")
+		}
+	}
+	return nil
+}
+
+// adjacentSeats says seat by seat which are free.
+func adjacentSeats(ctx context.Context, q querier, opening int64) ([]bool, error) {
+	rows, err := q.Query(ctx, `SELECT state = 'free' FROM seats WHERE opening_no = $1 ORDER BY no`, opening)
+	return all(rows, err, pgx.RowTo[bool])
+}

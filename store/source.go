@@ -1,0 +1,153 @@
+package store
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"fanline/waitlist"
+)
+
+// source reads the line for a decision, in its transaction.
+type source struct {
+	tx   pgx.Tx
+	show int32
+}
+
+const candidateColumns = `e.eno, e.fan_no, e.place, e.tier, e.party`
+
+func scanCandidate(row pgx.CollectableRow) (c waitlist.Candidate, err error) {
+	err = row.Scan(&c.EntryNo, &c.FanNo, &c.Place, &c.Tier, &c.Party)
+	return c, err
+}
+
+// Groups skips from group to group in the walk index, without reading through
+// their entries.
+func (s *source) Groups(ctx context.Context) ([]waitlist.Group, error) {
+	rows, err := s.tx.Query(ctx, `
+		WITH RECURSIVE g AS (
+			(SELECT tier, party FROM entries WHERE show_no = $1 AND state = 'waiting' AND NOT dormant
+			 ORDER BY tier, party LIMIT 1)
+			UNION ALL
+			SELECT n.tier, n.party FROM g CROSS JOIN LATERAL (
+				SELECT tier, party FROM entries WHERE show_no = $1 AND state = 'waiting' AND NOT dormant
+					AND (tier, party) > (g.tier, g.party)
+				ORDER BY tier, party LIMIT 1) n)
+		SELECT tier, party FROM g`, s.show)
+	return all(rows, err, func(row pgx.CollectableRow) (g waitlist.Group, err error) {
+		err = row.Scan(&g.Tier, &g.Party)
+		return g, err
+	})
+}
+
+// Pages reads the next entries of several groups in one round trip.
+func (s *source) Pages(ctx context.Context, from []waitlist.From, limit int) ([][]waitlist.Candidate, error) {
+	batch := &pgx.Batch{}
+	for _, f := range from {
+		batch.Queue(`
+			SELECT `+candidateColumns+` FROM entries e
+			WHERE e.show_no = $1 AND e.tier = $2 AND e.party = $3 AND e.place >= $4 AND e.state = 'waiting' AND NOT e.dormant
+			ORDER BY e.place LIMIT $5`, s.show, f.Tier, f.Party, f.Place, limit)
+	}
+	pages := make([][]waitlist.Candidate, len(from))
+	results := s.tx.SendBatch(ctx, batch)
+	defer results.Close()
+	for i := range pages {
+		rows, err := results.Query()
+		if pages[i], err = all(rows, err, scanCandidate); err != nil {
+			return nil, err
+		}
+	}
+	return pages, results.Close()
+}
+
+// Marks are those of an opening.
+func (s *source) Marks(ctx context.Context, opening int64) ([]waitlist.Mark, error) {
+	rows, err := s.tx.Query(ctx, `SELECT tier, party, place, decision FROM marks WHERE opening_no = $1`, opening)
+	return all(rows, err, func(row pgx.CollectableRow) (m waitlist.Mark, err error) {
+		err = row.Scan(&m.Tier, &m.Party, &m.Place, &m.Decision)
+		return m, err
+	})
+}
+
+// Changed are the active entries before their group's mark that the log names
+// since.
+func (s *source) Changed(ctx context.Context, marks []waitlist.Mark) ([]waitlist.Candidate, error) {
+	var tiers []string
+	var parties []int16
+	var places, decisions []int64
+	oldest := marks[0].Decision
+	for _, m := range marks {
+		tiers, parties = append(tiers, m.Tier), append(parties, int16(m.Party))
+		places, decisions = append(places, m.Place), append(decisions, m.Decision)
+		oldest = min(oldest, m.Decision)
+	}
+	rows, err := s.tx.Query(ctx, `
+		SELECT DISTINCT `+candidateColumns+`
+		FROM entry_log l JOIN entries e USING (show_no, eno)
+		JOIN unnest($3::text[], $4::smallint[], $5::bigint[], $6::bigint[]) m (tier, party, place, decision)
+			ON e.tier = m.tier AND e.party = m.party
+		WHERE l.show_no = $1 AND l.decision >= $2 AND l.decision >= m.decision AND e.place < m.place
+			AND e.state = 'waiting' AND NOT e.dormant
+		ORDER BY e.place`, s.show, oldest, tiers, parties, places, decisions)
+	return all(rows, err, scanCandidate)
+}
+
+// Told are those of the entries that are members of a wave of the opening.
+func (s *source) Told(ctx context.Context, opening int64, enos []int64) (map[int64]bool, error) {
+	rows, err := s.tx.Query(ctx, `
+		SELECT m.enos FROM wave_members m WHERE m.show_no = $1 AND m.chunk = ANY($2) AND m.opening_no = $3`,
+		s.show, chunksOf(enos), opening)
+	if err != nil {
+		return nil, err
+	}
+	members := map[int64]bool{}
+	var chunk []int64
+	if _, err := pgx.ForEachRow(rows, []any{&chunk}, func() error {
+		for _, no := range chunk {
+			members[no] = true
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	told := map[int64]bool{}
+	for _, no := range enos {
+		if members[no] {
+			told[no] = true
+		}
+	}
+	return told, nil
+}
+
+// Entries are the waiting ones of the entries.
+func (s *source) Entries(ctx context.Context, enos []int64) ([]waitlist.Candidate, error) {
+	rows, err := s.tx.Query(ctx, `
+		SELECT `+candidateColumns+` FROM entries e WHERE e.show_no = $1 AND e.eno = ANY($2) AND e.state = 'waiting'`, s.show, enos)
+	return all(rows, err, scanCandidate)
+}
+
+// Holding are the entries with a hold.
+func (s *source) Holding(ctx context.Context) ([]waitlist.Candidate, error) {
+	rows, err := s.tx.Query(ctx, `
+		SELECT `+candidateColumns+` FROM entries e WHERE e.show_no = $1 AND e.state = 'holding'`, s.show)
+	return all(rows, err, scanCandidate)
+}
+
+// DueShows are the shows with something due now.
+func (s *Store) DueShows(ctx context.Context) ([]int32, error) {
+	rows, err := s.pool.Query(ctx, `SELECT DISTINCT show_no FROM due WHERE at <= clock_timestamp() LIMIT 1000`)
+	return all(rows, err, pgx.RowTo[int32])
+}
+
+// Sweep makes due every show that has an open opening, seats not handed back or a
+// held claim, and nothing due at all.
+func (s *Store) Sweep(ctx context.Context) (int, error) {
+	tag, err := s.pool.Exec(ctx, `
+		INSERT INTO due (show_no, at)
+		SELECT show_no, clock_timestamp() FROM (
+			SELECT show_no FROM openings WHERE state = 'open' OR NOT handed_back
+			UNION SELECT show_no FROM claims WHERE state = 'held') u
+		WHERE NOT EXISTS (SELECT FROM due d WHERE d.show_no = u.show_no)`)
+	return int(tag.RowsAffected()), err
+}

@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"fanline/waitlist"
+)
+
+// Config configures a Store.
+type Config struct {
+	// URL of the Postgres database. The pool's size may stand in it, as
+	// pool_max_conns; without it, it is 24.
+	URL string
+	// ReadThreshold: more fans than this waiting, and strategy auto means read.
+	// 0 is 10,000.
+	ReadThreshold int64
+	Log           *slog.Logger
+}
+
+// Store is the database. Close it when nothing uses it any more.
+type Store struct {
+	pool      *pgxpool.Pool
+	jobs      *river.Client[pgx.Tx] // inserts alone
+	threshold int64
+	log       *slog.Logger
+}
+
+// Open connects to the database, which Migrate must have prepared.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	pc, err := pgxpool.ParseConfig(cfg.URL)
+	if err != nil {
+		return nil, fmt.Errorf("DATABASE_URL cannot be read; it looks like postgres://user:password@host:5432/name")
+	}
+	if pc.MaxConns < 8 {
+		pc.MaxConns = 24
+	}
+	// The session names itself, so that readers of pg_stat_activity can tell
+	// Fanline's sessions from others.
+	pc.ConnConfig.RuntimeParams["application_name"] = "fanline"
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("reach the database: %w", err)
+	}
+	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Logger: cfg.Log})
+	if err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("make the job inserter: %w", err)
+	}
+	if cfg.ReadThreshold == 0 {
+		cfg.ReadThreshold = 10_000
+	}
+	return &Store{pool: pool, jobs: jobs, threshold: cfg.ReadThreshold, log: cfg.Log}, nil
+}
+
+// Close waits for the connections in use.
+func (s *Store) Close() { s.pool.Close() }
+
+// Driver is the database as River's workers use it.
+func (s *Store) Driver() *riverpgxv5.Driver { return riverpgxv5.New(s.pool) }
+
+// Ping says whether the database can be reached.
+func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
+
+// tries is how often a transaction that lost a deadlock is run.
+const tries = 5
+
+// inTx runs f in a transaction, again when it lost a deadlock, and commits it
+// unless f fails. f must have no effect outside of tx.
+func (s *Store) inTx(ctx context.Context, what string, f func(tx pgx.Tx) error) error {
+	for try := 1; ; try++ {
+		err := pgx.BeginFunc(ctx, s.pool, f)
+		var pg *pgconn.PgError
+		if errors.As(err, &pg) && (pg.Code == "40P01" || pg.Code == "40001") && try < tries {
+			continue
+		}
+		var refusal *waitlist.Error
+		if err == nil || errors.As(err, &refusal) {
+			return err
+		}
+		return fmt.Errorf("%s: %w", what, err)
+	}
+}
+
+// The classes of advisory locks; the second number is the show's.
+const (
+	lockShow   = 1 // the show's lock, shared or exclusive
+	lockDecide = 2 // tried by a decider before it waits for the show's lock
+	lockFold   = 3 // one owner folds the positions
+)
+
+// lockShared takes the show's lock for a change that others may make beside it.
+func lockShared(ctx context.Context, tx pgx.Tx, showNo int32) error {
+	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock_shared($1, $2)`, lockShow, showNo)
+	return err
+}
+
+// lockExclusive takes the show's lock alone.
+func lockExclusive(ctx context.Context, tx pgx.Tx, showNo int32) error {
+	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1, $2)`, lockShow, showNo)
+	return err
+}
+
+// moment is what a change under the show's shared lock goes by.
+type moment struct {
+	now      time.Time // never behind the last decision
+	decision int64     // the last one: later ones will see the change
+}
+
+// look reads the moment; call it after the lock, in a statement of its own.
+func look(ctx context.Context, tx pgx.Tx, showNo int32) (m moment, err error) {
+	err = tx.QueryRow(ctx,
+		`SELECT greatest(clock_timestamp(), last_decided_at), decision FROM lines WHERE show_no = $1`, showNo).
+		Scan(&m.now, &m.decision)
+	return m, err
+}
+
+// due asks for a decision at a moment.
+func due(ctx context.Context, tx pgx.Tx, showNo int32, at ...time.Time) error {
+	_, err := tx.Exec(ctx, `INSERT INTO due (show_no, at) SELECT $1, unnest($2::timestamptz[])`, showNo, at)
+	return err
+}
+
+// dueIfOpen asks for a decision now where an opening waits for one: joins to a
+// show without openings need none. An opening that is being recorded right now
+// asks for its own, which waits for this transaction.
+func dueIfOpen(ctx context.Context, tx pgx.Tx, showNo int32, at time.Time) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO due (show_no, at)
+		SELECT $1, $2 WHERE EXISTS (SELECT FROM openings WHERE show_no = $1 AND state = 'open')`, showNo, at)
+	return err
+}
+
+func notFound(err error, what, id string) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return waitlist.Refuse(waitlist.NotFound, "there is no %s %q", what, id)
+	}
+	return err
+}
+
+// all collects rows into structs by position.
+func all[T any](rows pgx.Rows, err error, scan func(row pgx.CollectableRow) (T, error)) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, scan)
+}

@@ -1,0 +1,332 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"fanline/notifier"
+	"fanline/waitlist"
+)
+
+// tellingsOf returns an entry's turns at all openings of its show.
+func tellingsOf(ctx context.Context, q querier, e *waitlist.Entry) ([]waitlist.Telling, error) {
+	byEntry, err := tellingsIn(ctx, q, e.ShowNo, []int64{e.No})
+	return byEntry[e.No], err
+}
+
+// tellingsIn returns the turns of entries at all openings of a show, in the order
+// decided.
+func tellingsIn(ctx context.Context, q querier, show int32, enos []int64) (map[int64][]waitlist.Telling, error) {
+	return tellings(ctx, q, `m.show_no = $1 AND m.chunk = ANY($2)`, enos, show, chunksOf(enos))
+}
+
+// tellingsAt returns the turns of entries at one opening.
+func tellingsAt(ctx context.Context, q querier, show int32, opening int64, enos []int64) (map[int64]*waitlist.Telling, error) {
+	byEntry, err := tellings(ctx, q, `m.show_no = $1 AND m.chunk = ANY($2) AND m.opening_no = $3`, enos,
+		show, chunksOf(enos), opening)
+	one := make(map[int64]*waitlist.Telling, len(byEntry))
+	for no, ts := range byEntry {
+		one[no] = &ts[0]
+	}
+	return one, err
+}
+
+func tellings(ctx context.Context, q querier, where string, enos []int64, args ...any) (map[int64][]waitlist.Telling, error) {
+	want := make(map[int64]bool, len(enos))
+	for _, no := range enos {
+		want[no] = true
+	}
+	rows, err := q.Query(ctx, `
+		SELECT `+memberColumns+`, `+waveColumns+`, o.opening_id, o.mode, o.state, o.final_at, o.final_decision
+		FROM wave_members m JOIN waves w USING (opening_no, n) JOIN openings o USING (opening_no)
+		WHERE `+where+` ORDER BY w.decision, w.opening_no`, args...)
+	if err != nil {
+		return nil, err
+	}
+	found := map[int64][]waitlist.Telling{}
+	var m memberRow
+	var w waitlist.Wave
+	var window int
+	var o waitlist.Opening
+	fields := append([]any{&m.chunk, &m.opening, &m.n, &m.enos, &m.fans, &m.ks, &m.parties, &m.places, &m.given},
+		append(waveFields(&w, &window), &o.ID, &o.Mode, &o.State, &o.FinalAt, &o.FinalDecision)...)
+	if _, err := pgx.ForEachRow(rows, fields, func() error {
+		w.Window = time.Duration(window) * time.Second
+		for i, no := range m.enos {
+			if want[no] {
+				found[no] = append(found[no], telling(&w, &o, m.at(i)))
+			}
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	return found, addActs(ctx, q, found)
+}
+
+func telling(w *waitlist.Wave, o *waitlist.Opening, m waitlist.Member) waitlist.Telling {
+	t := waitlist.Telling{
+		OpeningNo: w.OpeningNo, OpeningID: o.ID, Mode: o.Mode, N: w.N, K: m.K, Party: m.Party,
+		Opens: w.Opens(m.K), Closes: w.Closes(m.K), Decision: w.Decision,
+		Final: o.State, FinalDecision: o.FinalDecision,
+	}
+	if o.FinalAt != nil {
+		at := *o.FinalAt // the scan's target is used again
+		t.FinalAt = &at
+	}
+	return t
+}
+
+// addActs adds the acts that ended turns.
+func addActs(ctx context.Context, q querier, found map[int64][]waitlist.Telling) error {
+	if len(found) == 0 {
+		return nil
+	}
+	var openings, enos []int64
+	for no, ts := range found {
+		for i := range ts {
+			openings, enos = append(openings, ts[i].OpeningNo), append(enos, no)
+		}
+	}
+	rows, err := q.Query(ctx, `
+		SELECT opening_no, eno, state, at, decision FROM turns
+		JOIN unnest($1::bigint[], $2::bigint[]) t (opening_no, eno) USING (opening_no, eno)`, openings, enos)
+	if err != nil {
+		return err
+	}
+	var opening, eno int64
+	var act waitlist.Act
+	_, err = pgx.ForEachRow(rows, []any{&opening, &eno, &act.State, &act.At, &act.Decision}, func() error {
+		for i := range found[eno] {
+			if t := &found[eno][i]; t.OpeningNo == opening {
+				a := act
+				t.Act = &a
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// liveTurns are an entry's upcoming and open turns.
+func liveTurns(ctx context.Context, q querier, e *waitlist.Entry, m moment) ([]waitlist.Telling, error) {
+	ts, err := tellingsOf(ctx, q, e)
+	var live []waitlist.Telling
+	for i := range ts {
+		if ts[i].Live(m.now) {
+			live = append(live, ts[i])
+		}
+	}
+	return live, err
+}
+
+// act is an act to be stored.
+type act struct {
+	opening, eno int64
+	n, k         int
+	state        waitlist.ActState
+}
+
+// writeActs stores acts. An act on a turn that another act ended changes nothing.
+func writeActs(ctx context.Context, tx pgx.Tx, show int32, acts []act, m moment) error {
+	if len(acts) == 0 {
+		return nil
+	}
+	var openings, enos []int64
+	var ns, ks []int32
+	var states []string
+	for _, a := range acts {
+		openings, enos = append(openings, a.opening), append(enos, a.eno)
+		ns, ks, states = append(ns, int32(a.n)), append(ks, int32(a.k)), append(states, string(a.state))
+	}
+	_, err := tx.Exec(ctx, `
+		INSERT INTO turns (opening_no, eno, show_no, n, k, state, at, decision)
+		SELECT opening, eno, $1, n, k, state, $2, $3
+		FROM unnest($4::bigint[], $5::bigint[], $6::int[], $7::int[], $8::text[]) a (opening, eno, n, k, state)
+		ON CONFLICT DO NOTHING`, show, m.now, m.decision, openings, enos, ns, ks, states)
+	return err
+}
+
+// endTurns ends an entry's live turns by an act of the given state. Items of turns
+// that had not opened never were.
+func endTurns(ctx context.Context, tx pgx.Tx, e *waitlist.Entry, live []waitlist.Telling, state waitlist.ActState, m moment) error {
+	acts := make([]act, len(live))
+	upcoming := []int64{}
+	for i := range live {
+		t := &live[i]
+		acts[i] = act{opening: t.OpeningNo, eno: e.No, n: t.N, k: t.K, state: state}
+		if t.Opens.After(m.now) {
+			upcoming = append(upcoming, t.OpeningNo)
+		}
+	}
+	if err := writeActs(ctx, tx, e.ShowNo, acts, m); err != nil || len(upcoming) == 0 {
+		return err
+	}
+	_, err := tx.Exec(ctx, `DELETE FROM inbox WHERE fan_no = $1 AND kind = 'turn' AND ref = ANY($2)`, e.FanNo, upcoming)
+	return err
+}
+
+// Decline ends a fan's open turn. An act: the count of missed turns is 0.
+func (s *Store) Decline(ctx context.Context, ref waitlist.OpeningRef, fan string) (no int32, err error) {
+	return no, s.inTx(ctx, "decline", func(tx pgx.Tx) error {
+		o, err := resolve(ctx, tx, ref)
+		if err != nil {
+			return err
+		}
+		no = o.ShowNo
+		if err := lockShared(ctx, tx, no); err != nil {
+			return err
+		}
+		e, err := entryByFan(ctx, tx, no, fan, " FOR UPDATE OF e")
+		if waitlist.CodeOf(err) == waitlist.NotFound {
+			return waitlist.Refuse(waitlist.NotYourTurn, "this fan has no turn for this opening")
+		}
+		if err != nil {
+			return err
+		}
+		m, err := look(ctx, tx, no)
+		if err != nil {
+			return err
+		}
+		return s.decline(ctx, tx, &o, &e, m)
+	})
+}
+
+func (s *Store) decline(ctx context.Context, tx pgx.Tx, o *waitlist.Opening, e *waitlist.Entry, m moment) error {
+	told, err := tellingsAt(ctx, tx, o.ShowNo, o.No, []int64{e.No})
+	if err != nil {
+		return err
+	}
+	t := told[e.No]
+	switch {
+	case t == nil:
+		return waitlist.Refuse(waitlist.NotYourTurn, "this fan has no turn for this opening")
+	case t.Act != nil && t.Act.State == waitlist.ActDeclined:
+		return nil
+	case t.Act != nil && t.Act.State == waitlist.ActClaimed:
+		return waitlist.Refuse(waitlist.AlreadyClaimed, "this turn was claimed; release the claim instead")
+	}
+	switch t.At(m.now) {
+	case waitlist.PhaseNever, waitlist.PhaseUpcoming:
+		return waitlist.Refuse(waitlist.NotYourTurn, "the turn has not opened yet")
+	case waitlist.PhaseOver:
+		return waitlist.Refuse(waitlist.TurnOver, "the turn is over")
+	}
+	if err := writeActs(ctx, tx, o.ShowNo, []act{{o.No, e.No, t.N, t.K, waitlist.ActDeclined}}, m); err != nil {
+		return err
+	}
+	if err := acted(ctx, tx, e, m); err != nil {
+		return err
+	}
+	if err := s.record(ctx, tx, event{
+		Type: notifier.TurnDeclined, At: m.now, ShowNo: o.ShowNo, OpeningNo: o.No, FanNo: e.FanNo, Live: true,
+	}); err != nil {
+		return err
+	}
+	return due(ctx, tx, o.ShowNo, m.now)
+}
+
+// acted notes a claim or decline: nothing is missed in a row any more, and a
+// dormant entry is awake.
+func acted(ctx context.Context, tx pgx.Tx, e *waitlist.Entry, m moment) error {
+	if e.Dormant {
+		return wake(ctx, tx, e.ShowNo, []int64{e.No}, m)
+	}
+	if e.Missed == 0 {
+		return nil
+	}
+	_, err := tx.Exec(ctx, `UPDATE entries SET missed = 0 WHERE show_no = $1 AND eno = $2`, e.ShowNo, e.No)
+	return err
+}
+
+// logsOf returns the changes of entries, oldest first, from those that decision
+// first did not see on.
+func logsOf(ctx context.Context, q querier, show int32, enos []int64, first int64) (map[int64][]waitlist.Change, error) {
+	rows, err := q.Query(ctx, `
+		SELECT eno, decision, at, what, reason, place, tier, party, state, dormant
+		FROM entry_log WHERE show_no = $1 AND eno = ANY($2) AND decision >= $3 ORDER BY id`, show, enos, first)
+	if err != nil {
+		return nil, err
+	}
+	logs := map[int64][]waitlist.Change{}
+	var c waitlist.Change
+	b := &c.Before
+	_, err = pgx.ForEachRow(rows, []any{
+		&b.No, &c.Decision, &c.At, &c.What, &c.Reason, &b.Place, &b.Tier, &b.Party, &b.State, &b.Dormant,
+	}, func() error {
+		logs[b.No] = append(logs[b.No], c)
+		return nil
+	})
+	return logs, err
+}
+
+// Facts reads what a verdict is worked out from, as of one moment.
+func (s *Store) Facts(ctx context.Context, ref waitlist.OpeningRef, fan string) (f waitlist.Facts, err error) {
+	show, err := showByID(ctx, s.pool, ref.ShowID)
+	if err != nil {
+		return f, err
+	}
+	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		f, err = s.facts(ctx, tx, &show, ref, fan)
+		return err
+	})
+	f.Members = func(w *waitlist.Wave) ([]waitlist.Member, error) {
+		members, err := membersOf(ctx, s.pool, []waitlist.Wave{*w})
+		return members[waveKey{w.OpeningNo, w.N}], err
+	}
+	return f, err
+}
+
+func (s *Store) facts(ctx context.Context, tx pgx.Tx, show *waitlist.Show, ref waitlist.OpeningRef, fan string) (f waitlist.Facts, err error) {
+	o, err := openingByID(ctx, tx, show.No, ref.OpeningID, "")
+	if err != nil {
+		return f, err
+	}
+	f.Show, f.Opening = show, &o
+	m, err := look(ctx, tx, show.No)
+	if err != nil {
+		return f, err
+	}
+	f.Now = m.now
+	e, err := entryByFan(ctx, tx, show.No, fan, "")
+	if waitlist.CodeOf(err) == waitlist.NotFound {
+		return f, nil
+	}
+	if err != nil {
+		return f, err
+	}
+	f.Entry = &e
+	if err := s.position(ctx, tx, &e); err != nil {
+		return f, err
+	}
+	logs, err := logsOf(ctx, tx, show.No, []int64{e.No}, 0)
+	if err != nil {
+		return f, err
+	}
+	f.Log = logs[e.No]
+	if f.Tellings, err = tellingsOf(ctx, tx, &e); err != nil {
+		return f, err
+	}
+	if f.Own, err = claimOf(ctx, tx, o.No, e.No); err != nil {
+		return f, err
+	}
+	rows, err := tx.Query(ctx, `SELECT `+waveColumns+` FROM waves w WHERE w.opening_no = $1 ORDER BY w.n DESC`, o.No)
+	f.Waves, err = all(rows, err, scanWave)
+	return f, err
+}
+
+// claimOf returns an entry's claim on an opening, or nil.
+func claimOf(ctx context.Context, q querier, opening, eno int64) (*waitlist.Claim, error) {
+	rows, err := q.Query(ctx, `SELECT `+claimColumns+` FROM claims c WHERE c.opening_no = $1 AND c.eno = $2`, opening, eno)
+	if err != nil {
+		return nil, err
+	}
+	c, err := pgx.CollectExactlyOneRow(rows, scanClaim)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	return &c, err
+}
