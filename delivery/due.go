@@ -1,0 +1,118 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"fanline/notifier"
+)
+
+const (
+	// The clock is an estimate: what Standing does not show yet at the very moment, it shows a little later.
+	againSoon  = 50 * time.Millisecond
+	pushTries  = 4
+	closeTries = 20
+	// againLater is for a feed that does not answer.
+	againLater = 250 * time.Millisecond
+)
+
+// scheduleLoop acts on entries when their time comes.
+func (h *Hub) scheduleLoop(ctx context.Context) {
+	fault := faults{log: h.cfg.Log}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		timer.Reset(h.sched.wait(h.cfg.Clock.Now()))
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.sched.ring:
+			continue
+		case <-timer.C:
+		}
+		if due := h.sched.due(h.cfg.Clock.Now()); len(due) > 0 {
+			fault.note(ctx, "ask how turns stand", h.fire(ctx, due))
+		}
+	}
+}
+
+// fire acts on a batch: what needs no asking at once, turns after one call for all of them.
+func (h *Hub) fire(ctx context.Context, due []*entry) error {
+	var asking []*entry
+	var keys []TurnKey
+	for _, e := range due {
+		if e.asks() {
+			asking, keys = append(asking, e), append(keys, e.turn)
+			continue
+		}
+		h.send(e.fanNo, e.m)
+	}
+	if len(asking) == 0 {
+		return nil
+	}
+	states, err := h.standing(ctx, keys)
+	if err != nil {
+		for _, e := range asking {
+			h.later(e, againLater)
+		}
+		return err
+	}
+	for i, e := range asking {
+		h.settle(e, states[i])
+	}
+	return nil
+}
+
+func (h *Hub) standing(ctx context.Context, keys []TurnKey) ([]notifier.TurnState, error) {
+	ctx, cancel := context.WithTimeout(ctx, h.cfg.CallTimeout)
+	defer cancel()
+	states, err := h.cfg.Feed.Standing(ctx, keys)
+	if err == nil && len(states) != len(keys) {
+		err = fmt.Errorf("asked for %d turns, got %d", len(keys), len(states))
+	}
+	return states, err
+}
+
+func (h *Hub) settle(e *entry, state notifier.TurnState) {
+	if e.watch {
+		h.settleClose(e, state)
+		return
+	}
+	now := h.cfg.Clock.Now()
+	switch {
+	case state == notifier.StateOpen:
+		h.send(e.fanNo, e.m)
+		if watched(e.m, now) {
+			h.fans.schedule(&entry{
+				at: e.m.closes, fanNo: e.fanNo, key: "watch " + e.m.id, m: e.m, turn: e.turn, watch: true,
+			})
+		}
+	case state == "" && e.tries < pushTries && e.m.closes.After(now):
+		h.later(e, againSoon)
+	default:
+		// A notice of it that comes again is not to be taken for one whose time had come.
+		for _, c := range h.fans.of(e.fanNo) {
+			c.withhold(e.m)
+		}
+	}
+}
+
+// settleClose tells a fan what became of a turn that closed.
+func (h *Hub) settleClose(e *entry, state notifier.TurnState) {
+	if state == notifier.StateOpen && e.tries < closeTries {
+		h.later(e, againSoon)
+		return
+	}
+	if state == "" || state == notifier.StateOpen {
+		state = notifier.StateOver
+	}
+	h.send(e.fanNo, h.updateMessage(e.m.id, state))
+}
+
+// later schedules e again.
+func (h *Hub) later(e *entry, d time.Duration) {
+	e.at = h.cfg.Clock.Now().Add(d)
+	e.tries++
+	h.fans.schedule(e)
+}

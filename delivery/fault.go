@@ -1,0 +1,33 @@
+package delivery
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+)
+
+// logEvery is the least time between two lines of one faults, when failures and successes take turns.
+const logEvery = 10 * time.Second
+
+// faults logs the first of several errors in a row, so that a database that is away does not fill the log.
+type faults struct {
+	log     *slog.Logger
+	failing atomic.Bool
+	last    atomic.Int64 // of the last line, in Unix nanoseconds
+}
+
+// note says how an operation went. An error of a ctx that ended is the caller's own doing.
+func (f *faults) note(ctx context.Context, what string, err error) {
+	if err == nil {
+		f.failing.Store(false)
+		return
+	}
+	if ctx.Err() != nil || f.failing.Swap(true) {
+		return
+	}
+	now, last := time.Now().UnixNano(), f.last.Load()
+	if now-last >= int64(logEvery) && f.last.CompareAndSwap(last, now) {
+		f.log.Error(what, "err", err)
+	}
+}

@@ -1,0 +1,272 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Presence is told which connections of which fans this instance holds. Both are called with locks held: they must not
+// block, and are called in order for a connection. *Registry is one.
+type Presence interface {
+	Connect(fanNo int64, session string)
+	Disconnect(fanNo int64, session string)
+}
+
+// HubConfig configures a Hub. Feed, Clock, Acts and Verify must be there.
+type HubConfig struct {
+	Feed  Feed
+	Clock Clock
+	Acts  Acts
+	// Registry may be nil: then no other instance can wake this one.
+	Registry Presence
+	// Verify checks a token that renews a connection in place.
+	Verify func(ctx context.Context, token string) (fanID string, expires time.Time, err error)
+	Log    *slog.Logger
+
+	HeartbeatS int // between two pings of the server; 0: 25
+	MaxConns   int // sockets on this instance; 0: 50,000
+	PerFan     int // sockets of one fan on this instance; 0: 8
+	// What may wait for one slow reader, and for all of them: above QueueBytesAll a connection may only have an eighth
+	// of QueueBytes. 0: 8,192 frames, 2 MiB, 256 MiB.
+	Queue         int
+	QueueBytes    int
+	QueueBytesAll int64
+	// WriteTimeout is how long a write may take before the reader counts as too slow; 0: 5 s.
+	WriteTimeout time.Duration
+	// CallTimeout bounds each call of Feed, Acts and Verify; 0: 5 s.
+	CallTimeout time.Duration
+	// Calls is how many calls for connections are under way at once; 0: 64.
+	Calls int
+	// LookEvery is how often the Feed is read without a wake; 0: 1 s.
+	LookEvery time.Duration
+}
+
+func orDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+func (c HubConfig) withDefaults() HubConfig {
+	orDefault(&c.Log, slog.Default())
+	orDefault(&c.HeartbeatS, 25)
+	orDefault(&c.MaxConns, 50_000)
+	orDefault(&c.PerFan, 8)
+	orDefault(&c.Queue, 8192)
+	orDefault(&c.QueueBytes, 2<<20)
+	orDefault(&c.QueueBytesAll, 256<<20)
+	orDefault(&c.WriteTimeout, 5*time.Second)
+	orDefault(&c.CallTimeout, 5*time.Second)
+	orDefault(&c.Calls, 64)
+	orDefault(&c.LookEvery, time.Second)
+	if c.Registry == nil {
+		c.Registry = nobody{}
+	}
+	return c
+}
+
+func (c HubConfig) validate() error {
+	if c.Feed == nil || c.Clock == nil || c.Acts == nil || c.Verify == nil {
+		return errors.New("a hub needs Feed, Clock, Acts and Verify")
+	}
+	for _, n := range []int{c.HeartbeatS, c.MaxConns, c.PerFan, c.Queue, c.QueueBytes, c.Calls} {
+		if n < 0 {
+			return errors.New("a hub's limits cannot be negative")
+		}
+	}
+	return nil
+}
+
+// nobody is the Presence of a single instance.
+type nobody struct{}
+
+func (nobody) Connect(int64, string)    {}
+func (nobody) Disconnect(int64, string) {}
+
+// Hub is the live sockets of this instance.
+type Hub struct {
+	cfg   HubConfig
+	fans  *fans
+	sched *schedule
+	seed  maphash.Seed
+	wake  chan struct{} // one slot
+	calls chan struct{} // a slot for each call under way for a connection
+	cur   Cursor        // the look's alone after Start
+
+	callCtx    context.Context // ends the calls for connections, when Stop runs out of time
+	cancelCall context.CancelFunc
+	cancelRun  context.CancelFunc // ends the look and the schedule
+	run        sync.WaitGroup     // the look and the schedule
+	serving    sync.WaitGroup     // Serve and all that it started
+	stopped    chan struct{}      // closed when Stop is through
+
+	actFault faults
+
+	mu       sync.Mutex
+	conns    map[*conn]struct{} // all of Serve, also those not in fans yet or any more
+	started  bool
+	draining bool
+
+	queuedFrames, queuedBytes atomic.Int64
+	slowCloses, pushes        atomic.Int64
+	looks, lookErrors         atomic.Int64
+}
+
+// Stats are a Hub's figures of this moment; SlowCloses, Pushes, Looks and LookErrors only grow.
+type Stats struct {
+	Connections, Fans         int64
+	QueuedFrames, QueuedBytes int64
+	Scheduled                 int64 // pushes to come and turns to watch
+	SlowCloses, Pushes        int64
+	Looks, LookErrors         int64
+}
+
+// NewHub returns a Hub that is not started.
+func NewHub(cfg HubConfig) (*Hub, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	h := &Hub{
+		cfg: cfg, sched: newSchedule(), seed: maphash.MakeSeed(),
+		wake: make(chan struct{}, 1), calls: make(chan struct{}, cfg.Calls),
+		stopped: make(chan struct{}), conns: map[*conn]struct{}{},
+		actFault: faults{log: cfg.Log},
+	}
+	h.fans = newFans(cfg.PerFan, cfg.Registry, h.sched)
+	h.callCtx, h.cancelCall = context.WithCancel(context.Background())
+	return h, nil
+}
+
+// Start fixes where the Feed is read from and begins to read it. ctx bounds the call alone. Without a Start, Serve
+// turns everybody away: what was committed between a backlog and a later start would be lost.
+func (h *Hub) Start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, h.cfg.CallTimeout)
+	defer cancel()
+	cur, err := h.cfg.Feed.Start(ctx)
+	if err != nil {
+		return fmt.Errorf("start the hub: read where the feed stands: %w", err)
+	}
+	h.cur = cur
+	run, stop := context.WithCancel(context.Background())
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.started || h.draining {
+		stop()
+		return errors.New("start the hub: it was started or stopped before")
+	}
+	h.started, h.cancelRun = true, stop
+	h.run.Go(func() { h.lookLoop(run) })
+	h.run.Go(func() { h.scheduleLoop(run) })
+	return nil
+}
+
+// Stop drains: no more connections, a closing frame and 1001 for each that is there, and a wait for every goroutine.
+// When ctx ends first, what is left is cut off, and its error is returned. Later calls wait for the first.
+func (h *Hub) Stop(ctx context.Context) error {
+	conns, first := h.beginDrain()
+	if !first {
+		<-h.stopped
+		return nil
+	}
+	defer close(h.stopped)
+	h.run.Wait()
+	for _, c := range conns {
+		c.drain(retryAfter(len(conns)))
+	}
+	cut := make(chan struct{})
+	inTime := context.AfterFunc(ctx, func() {
+		defer close(cut)
+		h.cancelCall()
+		for _, c := range conns {
+			c.cut()
+		}
+	})
+	h.serving.Wait()
+	h.cancelCall()
+	if !inTime() {
+		<-cut
+		return fmt.Errorf("stop the hub: connections were cut off: %w", ctx.Err())
+	}
+	return nil
+}
+
+// beginDrain refuses what comes from now on and returns what is there.
+func (h *Hub) beginDrain() (conns []*conn, first bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.draining {
+		return nil, false
+	}
+	h.draining = true
+	if h.cancelRun != nil {
+		h.cancelRun()
+	}
+	for c := range h.conns {
+		conns = append(conns, c)
+	}
+	return conns, true
+}
+
+// retryAfter spreads the return of n clients: about a thousand a second, as a connect costs 0.2 ms of CPU.
+func retryAfter(n int) time.Duration {
+	spread := min(time.Second+time.Duration(n)*time.Millisecond, time.Minute)
+	return 100*time.Millisecond + rand.N(spread)
+}
+
+// Wake is a hint to look at the Feed now. It never blocks; hints that come before the look begins are one.
+func (h *Hub) Wake() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Draining says that Stop was called.
+func (h *Hub) Draining() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.draining
+}
+
+// Full says that a new connection would be turned away: answer 503 with Retry-After before the upgrade. It is true
+// before Start and after Stop, too.
+func (h *Hub) Full() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.open()
+}
+
+// open says that one more connection may enter. mu is held.
+func (h *Hub) open() bool {
+	return h.started && !h.draining && len(h.conns) < h.cfg.MaxConns
+}
+
+// SignOut closes the fan's sockets on this instance with 4002.
+func (h *Hub) SignOut(fanNo int64) {
+	for _, c := range h.fans.of(fanNo) {
+		c.close(closeSignedOut)
+	}
+}
+
+// Stats returns the figures of this moment.
+func (h *Hub) Stats() Stats {
+	h.mu.Lock()
+	conns := len(h.conns)
+	h.mu.Unlock()
+	return Stats{
+		Connections: int64(conns), Fans: h.fans.count.Load(),
+		QueuedFrames: h.queuedFrames.Load(), QueuedBytes: h.queuedBytes.Load(),
+		Scheduled:  h.sched.len(),
+		SlowCloses: h.slowCloses.Load(), Pushes: h.pushes.Load(),
+		Looks: h.looks.Load(), LookErrors: h.lookErrors.Load(),
+	}
+}

@@ -1,0 +1,96 @@
+package delivery
+
+import (
+	"context"
+	"time"
+)
+
+// lookGap is the least time between two looks: wakes that come in it are one.
+const lookGap = 5 * time.Millisecond
+
+// lookLoop reads the Feed at each wake, and without one after LookEvery.
+func (h *Hub) lookLoop(ctx context.Context) {
+	fault := faults{log: h.cfg.Log}
+	tick := time.NewTicker(h.cfg.LookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.wake:
+		case <-tick.C:
+		}
+		err := h.look(ctx)
+		if err != nil {
+			h.lookErrors.Add(1)
+		}
+		fault.note(ctx, "look at the feed", err)
+		if !pause(ctx, lookGap) {
+			return
+		}
+	}
+}
+
+// look hands out what is new. After an error the next one begins at the same place.
+func (h *Hub) look(ctx context.Context) error {
+	h.looks.Add(1)
+	ctx, cancel := context.WithTimeout(ctx, 2*h.cfg.CallTimeout)
+	defer cancel()
+	notices, next, err := h.cfg.Feed.News(ctx, h.cur, h.fans.here)
+	if err != nil {
+		return err
+	}
+	now := h.cfg.Clock.Now()
+	for i := range notices {
+		h.dispatch(&notices[i], now)
+	}
+	h.cur = next
+	return nil
+}
+
+// dispatch pushes a notice whose time has come, and schedules another.
+func (h *Hub) dispatch(n *Notice, now time.Time) {
+	if n.Item != nil {
+		m := h.itemMessage(n)
+		if n.At.After(now) {
+			h.fans.schedule(pushEntry(n, m))
+		} else {
+			h.push(n, m, now)
+		}
+	}
+	if n.Update != nil {
+		m := h.updateMessage(n.Update.ID, n.Update.State)
+		if n.At.After(now) {
+			h.fans.schedule(pushEntry(n, m))
+		} else {
+			h.send(n.FanNo, m)
+		}
+	}
+}
+
+// push sends an item to its fan and watches its turn.
+func (h *Hub) push(n *Notice, m *message, now time.Time) {
+	h.send(n.FanNo, m)
+	if watched(m, now) {
+		h.fans.schedule(watchEntry(n, m))
+	}
+}
+
+// send offers a message to each connection of a fan.
+func (h *Hub) send(fanNo int64, m *message) {
+	for _, c := range h.fans.of(fanNo) {
+		c.offer(m)
+	}
+}
+
+// pause waits for d, or returns false when ctx ends first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

@@ -1,0 +1,143 @@
+package delivery
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+
+	"fanline/notifier"
+)
+
+// scheduledMost is how much may be scheduled for one fan; more is left to the inbox.
+const scheduledMost = 256
+
+// entry is something for a fan at a moment: a message to push, or a turn to look at when it closes.
+type entry struct {
+	at    time.Time
+	fanNo int64
+	key   string // names it among the fan's, so that a notice that comes twice is one
+	m     *message
+	turn  TurnKey
+	watch bool // look at the turn, push nothing
+	tries int
+	index int // in the heap
+}
+
+func pushEntry(n *Notice, m *message) *entry {
+	key := "push " + m.id
+	if m.item == nil {
+		key += " " + string(m.state)
+	}
+	return &entry{at: n.At, fanNo: n.FanNo, key: key, m: m, turn: n.Turn}
+}
+
+func watchEntry(n *Notice, m *message) *entry {
+	return &entry{at: m.closes, fanNo: n.FanNo, key: "watch " + m.id, m: m, turn: n.Turn, watch: true}
+}
+
+// watched says that the item's turn will close.
+func watched(m *message, now time.Time) bool {
+	return m.turn && m.state == notifier.StateOpen && m.closes.After(now)
+}
+
+// asks says that Standing is asked before e is acted on.
+func (e *entry) asks() bool { return e.watch || e.m.turn }
+
+// schedule keeps entries by time and by fan.
+type schedule struct {
+	ring chan struct{} // one slot: the first entry changed
+
+	mu    sync.Mutex
+	heap  entries
+	byFan map[int64]map[string]*entry
+}
+
+func newSchedule() *schedule {
+	return &schedule{ring: make(chan struct{}, 1), byFan: map[int64]map[string]*entry{}}
+}
+
+// add schedules e unless its like is scheduled already.
+func (s *schedule) add(e *entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mine := s.byFan[e.fanNo]
+	if mine[e.key] != nil || len(mine) >= scheduledMost {
+		return
+	}
+	if mine == nil {
+		mine = map[string]*entry{}
+		s.byFan[e.fanNo] = mine
+	}
+	mine[e.key] = e
+	heap.Push(&s.heap, e)
+	if e.index == 0 {
+		poke(s.ring)
+	}
+}
+
+// forget drops what is scheduled for a fan.
+func (s *schedule) forget(fanNo int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.byFan[fanNo] {
+		heap.Remove(&s.heap, e.index)
+	}
+	delete(s.byFan, fanNo)
+}
+
+// due takes out all whose time has come, in order of time.
+func (s *schedule) due(now time.Time) []*entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var due []*entry
+	for len(s.heap) > 0 && !s.heap[0].at.After(now) {
+		e := heap.Pop(&s.heap).(*entry)
+		mine := s.byFan[e.fanNo]
+		delete(mine, e.key)
+		if len(mine) == 0 {
+			delete(s.byFan, e.fanNo)
+		}
+		due = append(due, e)
+	}
+	return due
+}
+
+// wait is how long until the first entry's time, at most a second: the clock's offset may change.
+func (s *schedule) wait(now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.heap) == 0 {
+		return time.Second
+	}
+	return min(max(s.heap[0].at.Sub(now), 0), time.Second)
+}
+
+func (s *schedule) len() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int64(len(s.heap))
+}
+
+// entries are a heap by time.
+type entries []*entry
+
+func (h entries) Len() int           { return len(h) }
+func (h entries) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h entries) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+func (h *entries) Push(x any) {
+	e := x.(*entry)
+	e.index = len(*h)
+	*h = append(*h, e)
+}
+
+func (h *entries) Pop() any {
+	old := *h
+	e := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return e
+}
