@@ -378,3 +378,9 @@ func adjacentSeats(ctx context.Context, q querier, opening int64) ([]bool, error
 	rows, err := q.Query(ctx, `SELECT state = 'free' FROM seats WHERE opening_no = $1 ORDER BY no`, opening)
 	return all(rows, err, pgx.RowTo[bool])
 }
+
+// StrategyOf returns the strategy that an opening was recorded with.
+func (s *Store) StrategyOf(ctx context.Context, openingNo int64) (st waitlist.Strategy, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT strategy FROM openings WHERE opening_no = $1`, openingNo).Scan(&st)
+	return st, err
+}
