@@ -15,18 +15,19 @@ var errHeldSince = errors.New("the entry claimed in the meantime")
 
 // Leave takes an entry out of the line. Its live turns end and its hold is
 // released.
-func (s *Store) Leave(ctx context.Context, show, fan string, as waitlist.State, reason string) (no int32, err error) {
+func (s *Store) Leave(ctx context.Context, show, fan string, as waitlist.State, reason string) (to waitlist.Touched, err error) {
 	for range tries {
-		if no, err = s.leave(ctx, show, fan, as, reason); !errors.Is(err, errHeldSince) {
+		if to, err = s.leave(ctx, show, fan, as, reason); !errors.Is(err, errHeldSince) {
 			break
 		}
 	}
-	return no, err
+	return to, err
 }
 
-func (s *Store) leave(ctx context.Context, show, fan string, as waitlist.State, reason string) (no int32, err error) {
-	return no, s.inTx(ctx, "leave", func(tx pgx.Tx) error {
-		if no, err = showNo(ctx, tx, show); err != nil {
+func (s *Store) leave(ctx context.Context, show, fan string, as waitlist.State, reason string) (to waitlist.Touched, err error) {
+	return to, s.inTx(ctx, "leave", func(tx pgx.Tx) error {
+		no, err := showNo(ctx, tx, show)
+		if err != nil {
 			return err
 		}
 		if err := lockShared(ctx, tx, no); err != nil {
@@ -54,6 +55,7 @@ func (s *Store) leave(ctx context.Context, show, fan string, as waitlist.State, 
 		} else if (now == nil) != (hold == nil) || now != nil && now.ID != hold.ID {
 			return errHeldSince
 		}
+		to = waitlist.Touched{ShowNo: no, FanNo: e.FanNo}
 		return s.end(ctx, tx, &e, hold, as, reason)
 	})
 }

@@ -28,7 +28,7 @@ func TestAFreedSeatReachesTheFirstInLine(t *testing.T) {
 	}
 	b.decide()
 	b.wantReason("s", "o1", "ada", waitlist.TurnDeclined)
-	b.wantReason("s", "o1", "ben", waitlist.TurnOpen)
+	b.opened("s", "o1", "ben")
 	if _, _, err := b.Claim(t.Context(), ref, "cyd"); waitlist.CodeOf(err) != waitlist.NotYourTurn {
 		t.Errorf("a claim out of turn: %v", err)
 	}

@@ -40,7 +40,7 @@ func newBench(t testing.TB) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{t: t, store: s, nudged: make(chan int32, 10_000)}
-	b.Service = waitlist.NewService(s, b)
+	b.Service = waitlist.NewService(s, b, func(...int64) {})
 	t.Cleanup(func() { b.Close(); s.Close() })
 	return b
 }
@@ -117,7 +117,21 @@ func (b *bench) wantReason(show, opening, fan string, want waitlist.Reason) {
 	}
 }
 
-// lapse makes time pass for a show: its moments move into the past.
+// opened waits for a fan's turn to open: what the pace put a few milliseconds off.
+func (b *bench) opened(show, opening, fan string) {
+	b.t.Helper()
+	for b.t.Context().Err() == nil {
+		v := b.verdict(show, opening, fan)
+		if v.Reason == waitlist.TurnOpen {
+			return
+		}
+		if v.Reason != waitlist.TurnUpcoming {
+			b.t.Fatalf("%s at %s: %s/%s, want turn_open", fan, opening, v.State, v.Reason)
+		}
+	}
+}
+
+// exec changes the database behind the store's back: how a test lets time pass.
 func (b *bench) exec(sql string, args ...any) {
 	b.t.Helper()
 	if err := b.store.Exec(context.Background(), sql, args...); err != nil {

@@ -170,13 +170,13 @@ func endTurns(ctx context.Context, tx pgx.Tx, e *waitlist.Entry, live []waitlist
 }
 
 // Decline ends a fan's open turn. An act: the count of missed turns is 0.
-func (s *Store) Decline(ctx context.Context, ref waitlist.OpeningRef, fan string) (no int32, err error) {
-	return no, s.inTx(ctx, "decline", func(tx pgx.Tx) error {
+func (s *Store) Decline(ctx context.Context, ref waitlist.OpeningRef, fan string) (to waitlist.Touched, err error) {
+	return to, s.inTx(ctx, "decline", func(tx pgx.Tx) error {
 		o, err := resolve(ctx, tx, ref)
 		if err != nil {
 			return err
 		}
-		no = o.ShowNo
+		no := o.ShowNo
 		if err := lockShared(ctx, tx, no); err != nil {
 			return err
 		}
@@ -191,6 +191,7 @@ func (s *Store) Decline(ctx context.Context, ref waitlist.OpeningRef, fan string
 		if err != nil {
 			return err
 		}
+		to = waitlist.Touched{ShowNo: no, FanNo: e.FanNo}
 		return s.decline(ctx, tx, &o, &e, m)
 	})
 }

@@ -27,6 +27,8 @@ type Nudger interface {
 type Service struct {
 	store Store
 	clock Nudger
+	// changed makes known that something happened to fans who may be connected.
+	changed func(fanNos ...int64)
 	joins *gatherer[string, Join, Joined]
 	takes *gatherer[OpeningRef, string, Claimed]
 }
@@ -34,16 +36,32 @@ type Service struct {
 // OpeningRef names an opening as callers do.
 type OpeningRef struct{ ShowID, OpeningID string }
 
+// Touched is whom a change was about.
+type Touched struct {
+	ShowNo int32
+	FanNo  int64
+}
+
 // NewService returns a Service over store that nudges clock after every change
-// that may let something be decided. Call Close when no more calls come.
-func NewService(store Store, clock Nudger) *Service {
-	s := &Service{store: store, clock: clock}
+// that may let something be decided, and calls changed, which must not block,
+// when something happened to a fan's turn. Call Close when no more calls come.
+func NewService(store Store, clock Nudger, changed func(fanNos ...int64)) *Service {
+	s := &Service{store: store, clock: clock, changed: changed}
 	s.joins = newGatherer(func(ctx context.Context, show string, batch []Join) ([]Joined, error) {
 		joined, showNo, err := store.Join(ctx, show, batch)
 		return joined, s.nudge(showNo, err)
 	})
 	s.takes = newGatherer(func(ctx context.Context, ref OpeningRef, fans []string) ([]Claimed, error) {
 		claims, showNo, err := store.Claim(ctx, ref, fans)
+		var won []int64
+		for i := range claims {
+			if claims[i].New {
+				won = append(won, claims[i].Claim.FanNo)
+			}
+		}
+		if err == nil && len(won) > 0 {
+			s.changed(won...)
+		}
 		return claims, s.nudge(showNo, err)
 	})
 	return s
@@ -61,6 +79,14 @@ func (s *Service) nudge(showNo int32, err error) error {
 		s.clock.Nudge(showNo)
 	}
 	return err
+}
+
+// touch is nudge for a change about one fan.
+func (s *Service) touch(t Touched, err error) error {
+	if err == nil && t.FanNo != 0 {
+		s.changed(t.FanNo)
+	}
+	return s.nudge(t.ShowNo, err)
 }
 
 // ShowStore keeps shows.
@@ -116,7 +142,7 @@ type EntryStore interface {
 	FanEntries(ctx context.Context, fan string) ([]FanEntry, error)
 	ChangeEntry(ctx context.Context, show, fan string, c EntryChange) (Entry, int32, error)
 	// Leave ends the entry as Left or Removed. Already gone or unknown: no error.
-	Leave(ctx context.Context, show, fan string, as State, reason string) (int32, error)
+	Leave(ctx context.Context, show, fan string, as State, reason string) (Touched, error)
 	// Wake ends the fan's dormancy, everywhere, and returns the shows it did so in.
 	Wake(ctx context.Context, fan string) ([]int32, error)
 }
@@ -190,8 +216,7 @@ func (s *Service) ChangeEntry(ctx context.Context, show, fan string, c EntryChan
 // Leave takes a fan out of a show's line. A live turn passes on, a hold is
 // released. Leaving twice is no error.
 func (s *Service) Leave(ctx context.Context, show, fan string) error {
-	no, err := s.store.Leave(ctx, show, fan, Left, "")
-	return s.nudge(no, err)
+	return s.touch(s.store.Leave(ctx, show, fan, Left, ""))
 }
 
 // Remove is Leave by staff, with a reason.
@@ -199,8 +224,7 @@ func (s *Service) Remove(ctx context.Context, show, fan, reason string) error {
 	if err := CheckText("reason", reason, false, MaxReason); err != nil {
 		return err
 	}
-	no, err := s.store.Leave(ctx, show, fan, Removed, reason)
-	return s.nudge(no, err)
+	return s.touch(s.store.Leave(ctx, show, fan, Removed, reason))
 }
 
 // Wake notes that the fan acted (a new socket, an inbox read, an ack): dormant
@@ -285,7 +309,7 @@ func (s *Service) GiveTurn(ctx context.Context, ref OpeningRef, fan, reason stri
 type TurnStore interface {
 	// Facts reads what a verdict is worked out from.
 	Facts(ctx context.Context, ref OpeningRef, fan string) (Facts, error)
-	Decline(ctx context.Context, ref OpeningRef, fan string) (showNo int32, err error)
+	Decline(ctx context.Context, ref OpeningRef, fan string) (Touched, error)
 }
 
 // Verdict says where a fan stands with an opening, and why.
@@ -302,8 +326,7 @@ func (s *Service) Verdict(ctx context.Context, ref OpeningRef, fan string) (Verd
 // Decline ends a fan's open turn; the seat passes on at once. Declining twice is
 // no error.
 func (s *Service) Decline(ctx context.Context, ref OpeningRef, fan string) error {
-	no, err := s.store.Decline(ctx, ref, fan)
-	return s.nudge(no, err)
+	return s.touch(s.store.Decline(ctx, ref, fan))
 }
 
 // ClaimStore keeps claims.
@@ -337,7 +360,7 @@ func (s *Service) ClaimByID(ctx context.Context, id string) (Claim, error) {
 // Confirm makes a hold a purchase. Again: the same claim.
 func (s *Service) Confirm(ctx context.Context, id string) (Claim, error) {
 	c, err := s.store.Confirm(ctx, id)
-	return c, s.nudge(c.ShowNo, err)
+	return c, s.touch(Touched{c.ShowNo, c.FanNo}, err)
 }
 
 // Release gives a hold's seats back. Again: the same claim.
@@ -346,7 +369,7 @@ func (s *Service) Release(ctx context.Context, id, reason string) (Claim, error)
 		return Claim{}, err
 	}
 	c, err := s.store.Release(ctx, id, reason)
-	return c, s.nudge(c.ShowNo, err)
+	return c, s.touch(Touched{c.ShowNo, c.FanNo}, err)
 }
 
 // Extend lets a hold last longer, at most twice the opening's hold in all.
