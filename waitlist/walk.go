@@ -255,6 +255,7 @@ func (k *walk) takeGiven(ctx context.Context) error {
 			return false
 		}
 		k.take(c, true)
+		delete(byNo, no) // given twice, it is served once
 		return true
 	})
 	return nil
