@@ -1,0 +1,107 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"fanline/waitlist"
+)
+
+// maxBatch is how many of something one request may bring.
+const maxBatch = 1000
+
+// OpeningsBatch is several reports at once.
+type OpeningsBatch struct {
+	Openings []BatchOpening `json:"openings" maxItems:"1000" nullable:"false"`
+}
+
+// BatchOpening is one of them.
+type BatchOpening struct {
+	ID string `json:"id" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$" example:"freed-7"`
+	OpeningRequest
+}
+
+// rawBatch keeps the items as they came: each is answered for itself, also one
+// that cannot be read.
+type rawBatch struct {
+	Openings []json.RawMessage `json:"openings"`
+}
+
+// BatchResults answers a batch in the order asked.
+type BatchResults struct {
+	Results []BatchResult `json:"results" nullable:"false"`
+}
+
+// BatchResult is the status that a single call would have had, with its answer.
+type BatchResult struct {
+	status  int
+	id      string
+	opening Opening
+	problem *Problem
+}
+
+// MarshalJSON puts the status beside the fields of the answer.
+func (r BatchResult) MarshalJSON() ([]byte, error) {
+	if r.problem != nil {
+		return json.Marshal(struct {
+			ID string `json:"id,omitempty"`
+			*Problem
+		}{r.id, r.problem})
+	}
+	return json.Marshal(struct {
+		Status int `json:"status"`
+		Opening
+	}{r.status, r.opening})
+}
+
+// Schema documents both forms.
+func (BatchResult) Schema(r huma.Registry) *huma.Schema {
+	status := &huma.Schema{Type: huma.TypeObject, Required: []string{"status"}, Properties: map[string]*huma.Schema{
+		"status": {Type: huma.TypeInteger, Examples: []any{201}}, "id": {Type: huma.TypeString},
+	}}
+	return &huma.Schema{AllOf: []*huma.Schema{status, {AnyOf: []*huma.Schema{
+		r.Schema(reflect.TypeFor[Opening](), true, ""), r.Schema(reflect.TypeFor[Problem](), true, ""),
+	}}}}
+}
+
+func (s *Server) batchCalls() {
+	call(s, doc("Openings", "POST", "/v1/shows/{show}/openings:batch", "batch-openings",
+		"Record up to 1,000 openings in their order, with an answer for each", 400, 413, 415), s.batchOpenings)
+}
+
+type batchOpenings struct {
+	ShowPath
+	Body[rawBatch, OpeningsBatch]
+}
+
+func (s *Server) batchOpenings(ctx context.Context, in *batchOpenings) (*Answer[BatchResults], error) {
+	items := in.Body.Body.value.Openings
+	if len(items) > maxBatch {
+		return nil, waitlist.Wrong("openings", "openings has %d items; at most %d are allowed", len(items), maxBatch)
+	}
+	out := BatchResults{Results: make([]BatchResult, len(items))}
+	for i, item := range items {
+		out.Results[i] = s.batchOpening(ctx, in.Show, fmt.Sprintf("openings[%d]", i), item)
+	}
+	return answer(http.StatusOK, out)
+}
+
+func (s *Server) batchOpening(ctx context.Context, show, at string, item json.RawMessage) BatchResult {
+	var b BatchOpening
+	if p := decode(item, &b, at); p != nil {
+		return BatchResult{id: b.ID, problem: p}
+	}
+	o, created, err := s.record(ctx, show, b.ID, &b.OpeningRequest)
+	switch {
+	case err != nil:
+		return BatchResult{id: b.ID, problem: s.problem(ctx, err)}
+	case created:
+		return BatchResult{status: http.StatusCreated, opening: o}
+	}
+	return BatchResult{status: http.StatusOK, opening: o}
+}

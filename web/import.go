@@ -1,0 +1,197 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"fanline/waitlist"
+)
+
+const (
+	importBatch  = 1000
+	importErrors = 100
+)
+
+// Imported is what became of an import.
+type Imported struct {
+	Imported int         `json:"imported" doc:"New entries."`
+	Existing int         `json:"existing" doc:"Fans who stood in line already; they keep their places."`
+	Rejected int         `json:"rejected" doc:"Lines that were not taken."`
+	Errors   []LineError `json:"errors" nullable:"false" doc:"Why, for the first 100."`
+}
+
+// LineError is why a line was rejected.
+type LineError struct {
+	Line   int    `json:"line" doc:"From 1; the header of CSV is line 1."`
+	Detail string `json:"detail"`
+}
+
+func (s *Server) importCalls() {
+	op := doc("Line", "POST", "/v1/shows/{show}/entries:import", "import-entries",
+		"Put many fans in line, in the order of the lines", 400, 404, 410, 415)
+	op.Description = "Streams in and has no limit but 64 KiB a line. CSV begins with a line that names its columns. " +
+		"An import that breaks off can be sent again from the start: who is in line keeps the place."
+	op.Parameters = s.paramsOf(ShowPath{})
+	lines := &huma.Schema{Type: huma.TypeString, Description: "Lines with the fields of JoinRequest."}
+	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+		"application/x-ndjson": {Schema: lines, Example: "{\"fan_id\":\"ada\",\"party_size\":2}\n{\"fan_id\":\"grace\"}\n"},
+		"text/csv":             {Schema: lines, Example: "fan_id,party_size,tier,joined_at\nada,2,,\ngrace,,floor,\n"},
+	}}
+	op.Responses = map[string]*huma.Response{"200": {
+		Description: "What became of the lines", Content: map[string]*huma.MediaType{"application/json": {Schema: s.schemaOf(Imported{})}},
+	}}
+	s.plain(op, s.importEntries)
+}
+
+func (s *Server) importEntries(w http.ResponseWriter, r *http.Request) {
+	show := r.PathValue("show")
+	if err := waitlist.CheckID("show", show); err != nil {
+		s.problem(r.Context(), err).write(w)
+		return
+	}
+	if p := checkType(r.Header, "application/x-ndjson", "text/csv"); p != nil {
+		p.write(w)
+		return
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetWriteDeadline(time.Time{})
+	imp := &importer{join: func(batch []waitlist.Join) ([]waitlist.Joined, error) {
+		ctx, cancel := context.WithTimeout(r.Context(), s.cfg.Timeout)
+		defer cancel()
+		return s.cfg.Lines.JoinMany(ctx, show, batch)
+	}}
+	err := imp.run(&patientReader{r.Body, control}, formatOf(r.Header))
+	_ = control.SetReadDeadline(time.Time{})
+	_ = control.SetWriteDeadline(time.Now().Add(writePatience))
+	if err != nil {
+		p := *s.problem(r.Context(), err)
+		if n := imp.done.Imported + imp.done.Existing; n > 0 {
+			p.Detail += fmt.Sprintf(" (%d lines are in; send it again from the start)", n)
+		}
+		p.write(w)
+		return
+	}
+	writeJSON(w, http.StatusOK, imp.done)
+}
+
+// patientReader lets a body take its time, but not stand still.
+type patientReader struct {
+	r       io.Reader
+	control *http.ResponseController
+}
+
+func (p *patientReader) Read(b []byte) (int, error) {
+	_ = p.control.SetReadDeadline(time.Now().Add(bodyPatience))
+	return p.r.Read(b)
+}
+
+// importer reads lines and joins them in batches.
+type importer struct {
+	join func([]waitlist.Join) ([]waitlist.Joined, error)
+	done Imported
+	// pending are the lines since the last batch, also those that cannot join, so
+	// that errors come in the order of the lines.
+	pending []pendingLine
+}
+
+type pendingLine struct {
+	line int
+	join waitlist.Join
+	err  error
+}
+
+// run imports everything in r. An error ends it: a Problem of the whole, or what
+// join or r returned.
+func (imp *importer) run(r io.Reader, f format) error {
+	imp.done.Errors = []LineError{}
+	lines := newLines(r)
+	for {
+		text, err := lines.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return imp.flush()
+		case err != nil && !errors.Is(err, errLongLine):
+			return bodyProblem(err)
+		case err == nil && len(bytes.TrimSpace(text)) == 0:
+			continue
+		case f.header != nil:
+			if err == nil {
+				err = f.header(text)
+			}
+			if err != nil {
+				return unreadable(FieldError{"body", fmt.Sprintf("line %d: %v", lines.n, err)})
+			}
+			f.header = nil
+			continue
+		}
+		p := pendingLine{line: lines.n, err: err}
+		if err == nil {
+			p.join, p.err = f.parse(text)
+		}
+		if imp.pending = append(imp.pending, p); len(imp.pending) == importBatch {
+			if err := imp.flush(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// flush joins what is pending and counts what became of it.
+func (imp *importer) flush() error {
+	batch := make([]waitlist.Join, 0, len(imp.pending))
+	for _, p := range imp.pending {
+		if p.err == nil {
+			batch = append(batch, p.join)
+		}
+	}
+	var joined []waitlist.Joined
+	if len(batch) > 0 {
+		var err error
+		if joined, err = imp.join(batch); err != nil {
+			return fmt.Errorf("import: %w", err)
+		}
+	}
+	for _, p := range imp.pending {
+		if p.err != nil {
+			imp.reject(p.line, p.err.Error())
+			continue
+		}
+		j := joined[0]
+		joined = joined[1:]
+		if err := imp.count(p.line, j); err != nil {
+			return err
+		}
+	}
+	imp.pending = imp.pending[:0]
+	return nil
+}
+
+func (imp *importer) count(line int, j waitlist.Joined) error {
+	if e, ok := errors.AsType[*waitlist.Error](j.Err); ok {
+		imp.reject(line, e.Detail)
+		return nil
+	}
+	if j.Err != nil {
+		return fmt.Errorf("import line %d: %w", line, j.Err)
+	}
+	if j.New {
+		imp.done.Imported++
+	} else {
+		imp.done.Existing++
+	}
+	return nil
+}
+
+func (imp *importer) reject(line int, detail string) {
+	imp.done.Rejected++
+	if len(imp.done.Errors) < importErrors {
+		imp.done.Errors = append(imp.done.Errors, LineError{line, detail})
+	}
+}

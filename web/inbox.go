@@ -1,0 +1,112 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"fanline/notifier"
+	"fanline/waitlist"
+)
+
+// maxItemID is the length of the longest id of an item.
+const maxItemID = 200
+
+// InboxPage is a page of a fan's inbox.
+type InboxPage struct {
+	List[notifier.Item]
+	Unread int `json:"unread" doc:"How many items are unread, in all."`
+}
+
+// ReadRequest marks items read: those named, or all that existed before a time.
+type ReadRequest struct {
+	IDs       []string   `json:"ids,omitempty" maxItems:"500" nullable:"true" example:"turn:tuesday-42:freed-7"`
+	AllBefore *time.Time `json:"all_before,omitempty" nullable:"true" doc:"Instead of ids."`
+}
+
+// Unread is how many items are unread.
+type Unread struct {
+	Unread int `json:"unread"`
+}
+
+func (s *Server) inboxCalls() {
+	call(s, doc("Fan", "GET", "/v1/me/inbox", "get-inbox", "The inbox, newest first"), s.getInbox)
+	call(s, doc("Fan", "POST", "/v1/me/inbox/read", "read-inbox", "Mark items read", 400, 413, 415), s.readInbox)
+}
+
+type getInbox struct {
+	PageQuery
+	Unread bool          `query:"unread" doc:"Only unread items."`
+	Kind   notifier.Kind `query:"kind" enum:"turn,result,announcement,message" doc:"Only items of that kind."`
+}
+
+// getInbox is an act of the fan: reading the inbox wakes who is dormant.
+func (s *Server) getInbox(ctx context.Context, in *getInbox) (*Answer[InboxPage], error) {
+	of := fmt.Sprintf("inbox:%t:%s", in.Unread, in.Kind)
+	at, ok, err := parseCursor(in.Cursor, of)
+	if err != nil {
+		return nil, err
+	}
+	q := notifier.InboxQuery{Unread: in.Unread, Kind: in.Kind, Limit: in.Limit + 1}
+	if ok {
+		q.After = &notifier.InboxKey{At: at.At, ID: at.ID}
+	}
+	items, unread, err := s.cfg.Inbox.Items(ctx, fanOf(ctx), q)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cfg.Lines.Wake(ctx, fanOf(ctx)); err != nil {
+		return nil, err
+	}
+	return answer(http.StatusOK, InboxPage{
+		List: page(items, in.Limit, func(i *notifier.Item) notifier.Item { return *i }, func(i *notifier.Item) cursor {
+			return cursor{Of: of, At: time.Time(i.CreatedAt).UTC(), ID: i.ID}
+		}),
+		Unread: unread,
+	})
+}
+
+type readInbox struct {
+	Body[ReadRequest, ReadRequest]
+}
+
+func (s *Server) readInbox(ctx context.Context, in *readInbox) (*Answer[Unread], error) {
+	r := in.Body.Body.value
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	var unread int
+	var err error
+	if r.AllBefore != nil {
+		unread, err = s.cfg.Inbox.MarkAllRead(ctx, fanOf(ctx), r.AllBefore.UTC())
+	} else {
+		unread, err = s.cfg.Inbox.MarkRead(ctx, fanOf(ctx), r.IDs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cfg.Lines.Wake(ctx, fanOf(ctx)); err != nil {
+		return nil, err
+	}
+	return answer(http.StatusOK, Unread{unread})
+}
+
+func (r *ReadRequest) check() error {
+	switch {
+	case r.IDs == nil && r.AllBefore == nil:
+		return waitlist.Wrong("ids", "send ids or all_before")
+	case r.IDs != nil && r.AllBefore != nil:
+		return waitlist.Wrong("all_before", "send ids or all_before, not both")
+	case len(r.IDs) > waitlist.MaxPerPage:
+		return waitlist.Wrong("ids", "ids has %d items; at most %d are allowed", len(r.IDs), waitlist.MaxPerPage)
+	case r.AllBefore != nil && r.AllBefore.Year() > 9999:
+		return waitlist.Wrong("all_before", "all_before must be an RFC 3339 time")
+	}
+	for i, id := range r.IDs {
+		if err := waitlist.CheckText(fmt.Sprintf("ids[%d]", i), id, true, maxItemID); err != nil {
+			return err
+		}
+	}
+	return nil
+}

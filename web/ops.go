@@ -1,0 +1,97 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"fanline/waitlist"
+)
+
+// readyPatience bounds all checks of one /readyz.
+const readyPatience = 3 * time.Second
+
+// OpsHandler is what operators read: metrics and health with its details. It asks
+// for no credentials; its address is for the operators' network alone.
+func (s *Server) OpsHandler() http.Handler {
+	r := chi.NewMux()
+	r.Handle("/metrics", promhttp.HandlerFor(s.cfg.Metrics, promhttp.HandlerOpts{ErrorLog: scrapeLog{s}}))
+	r.Get("/healthz", s.healthz)
+	r.Get("/readyz", func(w http.ResponseWriter, r *http.Request) { s.readyz(w, r, true) })
+	return r
+}
+
+type scrapeLog struct{ s *Server }
+
+func (l scrapeLog) Println(v ...any) { l.s.log.Error("metrics scrape failed", "error", v) }
+
+// Health is the answer of the health checks.
+type Health struct {
+	Status  string            `json:"status" enum:"ok"`
+	Version string            `json:"version,omitempty"`
+	Checks  map[string]string `json:"checks,omitempty" doc:"What the process needs, each ok."`
+}
+
+func (s *Server) opsCalls() {
+	schema := func(v any) *huma.Response {
+		return &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{"application/json": {Schema: s.schemaOf(v)}}}
+	}
+	s.plain(open(http.MethodGet, "/healthz", "healthz", "Is the process alive?", schema(Health{})), s.healthz)
+	ready := open(http.MethodGet, "/readyz", "readyz", "Can it serve: Postgres reached, migrations in place, lanes running?", schema(Health{}))
+	ready.Responses["503"] = s.problemResponse(http.StatusServiceUnavailable)
+	s.plain(ready, func(w http.ResponseWriter, r *http.Request) { s.readyz(w, r, false) })
+	s.router.Get("/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(s.openapi)
+	})
+}
+
+// open is an operation that asks for no credentials.
+func open(method, path, id, summary string, ok *huma.Response) huma.Operation {
+	return huma.Operation{
+		Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"Health"},
+		Responses: map[string]*huma.Response{"200": ok},
+	}
+}
+
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, Health{Status: "ok", Version: s.cfg.Version})
+}
+
+// readyz answers for all checks at once; only operators see what is wrong.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request, details bool) {
+	ctx, cancel := context.WithTimeout(r.Context(), readyPatience)
+	defer cancel()
+	ready, checks := true, map[string]string{}
+	for _, c := range s.cfg.Ready(ctx) {
+		checks[c.Name] = "ok"
+		if c.Err != nil {
+			ready, checks[c.Name] = false, "failed"
+			if details {
+				checks[c.Name] = c.Err.Error()
+			}
+		}
+	}
+	if ready {
+		writeJSON(w, http.StatusOK, Health{Status: "ok", Version: s.cfg.Version, Checks: checks})
+		return
+	}
+	w.Header().Set("Retry-After", "1")
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(http.StatusServiceUnavailable)
+	_ = json.NewEncoder(w).Encode(struct {
+		*Problem
+		Checks map[string]string `json:"checks"`
+	}{refuse(waitlist.Unavailable, "not ready"), checks})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the caller may be gone
+}

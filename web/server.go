@@ -1,0 +1,171 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"fanline/notifier"
+)
+
+// Config is what a Server stands on. Lines, Inbox and Stream are required.
+type Config struct {
+	Lines  Lines
+	Inbox  notifier.Inbox
+	Stream Stream
+
+	// APIKeys let ticketing apps in, Fans lets fans in. Without them nobody is.
+	APIKeys []APIKey
+	Fans    *TokenVerifier
+	// AllowedOrigins are the web pages whose scripts may call the fan's part, as
+	// "https://host[:port]".
+	AllowedOrigins []string
+
+	// Ready returns what this process needs and whether it has it; nil: nothing.
+	Ready func(ctx context.Context) []Check
+	// Metrics gets this package's and is served on the operations address; nil: a
+	// new one.
+	Metrics *prometheus.Registry
+	Log     *slog.Logger // nil: slog.Default()
+	Version string       // for /healthz and the OpenAPI document
+
+	// Timeout is how long a call may work, but for the stream and imports, whose
+	// batches each get as long; 0: 15 s.
+	Timeout time.Duration
+}
+
+// Check is one thing that the process needs.
+type Check struct {
+	Name string
+	// Err says what is missing. Only the operations address shows it.
+	Err error
+}
+
+// Server answers HTTP. It holds no goroutines of its own; see Listener for those
+// that serve.
+type Server struct {
+	cfg     Config
+	log     *slog.Logger
+	keys    keyring
+	origins map[string]bool
+	metrics *metrics
+	router  *chi.Mux
+	api     huma.API
+	openapi []byte
+}
+
+// New returns a Server, or an error that names what is wrong with cfg.
+func New(cfg Config) (*Server, error) {
+	cfg = cfg.withDefaults()
+	if cfg.Lines == nil || cfg.Inbox == nil || cfg.Stream == nil {
+		return nil, errors.New("web: Lines, Inbox and Stream are required")
+	}
+	s := &Server{cfg: cfg, log: cfg.Log, keys: newKeyring(cfg.APIKeys)}
+	var err error
+	if s.origins, err = parseOrigins(cfg.AllowedOrigins); err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
+	if s.metrics, err = newMetrics(cfg.Metrics); err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
+	s.route()
+	if s.openapi, err = s.api.OpenAPI().MarshalJSON(); err != nil {
+		return nil, fmt.Errorf("web: OpenAPI document: %w", err)
+	}
+	return s, nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Metrics == nil {
+		c.Metrics = prometheus.NewRegistry()
+	}
+	if c.Ready == nil {
+		c.Ready = func(context.Context) []Check { return nil }
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.Version == "" {
+		c.Version = "dev"
+	}
+	return c
+}
+
+// parseOrigins takes origins as browsers send them. A pattern would let in more
+// than its writer sees.
+func parseOrigins(list []string) (map[string]bool, error) {
+	origins := map[string]bool{}
+	for _, o := range list {
+		u, err := url.Parse(o)
+		if err != nil || u.Scheme == "" || u.Host == "" || o != u.Scheme+"://"+u.Host || strings.Contains(o, "*") {
+			return nil, fmt.Errorf("allowed origin %q is not like https://host or https://host:port", o)
+		}
+		origins[strings.ToLower(o)] = true
+	}
+	return origins, nil
+}
+
+// Handler is the public API.
+func (s *Server) Handler() http.Handler { return s.router }
+
+// route makes the public API: the layers that every request goes through, from
+// the outside in, and then the calls.
+func (s *Server) route() {
+	s.router = chi.NewMux()
+	s.router.Use(s.observe, canonical, s.cors, s.authenticate, middleware.GetHead)
+	s.router.NotFound(func(w http.ResponseWriter, _ *http.Request) {
+		refuse("not_found", "there is nothing at this path").write(w)
+	})
+	s.router.MethodNotAllowed(s.methodNotAllowed)
+
+	cfg := huma.DefaultConfig("Fanline", s.cfg.Version)
+	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath = "", "", ""
+	cfg.CreateHooks = nil // they put $schema into every answer
+	cfg.RejectUnknownQueryParameters = true
+	cfg.Formats = map[string]huma.Format{"application/json": jsonFormat}
+	describe(cfg.OpenAPI)
+	s.api = humachi.New(s.router, cfg)
+	s.api.UseMiddleware(s.limits)
+
+	s.showCalls()
+	s.entryCalls()
+	s.importCalls()
+	s.openingCalls()
+	s.batchCalls()
+	s.turnCalls()
+	s.claimCalls()
+	s.inboxCalls()
+	s.meCalls()
+	s.streamCalls()
+	s.opsCalls()
+}
+
+// methodNotAllowed says which methods there are; chi leaves that to it.
+func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	p := refuse(methodNotAllowed, "this path does not take "+r.Method)
+	var allowed []string
+	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
+		asked := method
+		if method == http.MethodHead {
+			asked = http.MethodGet
+		}
+		if s.router.Match(chi.NewRouteContext(), asked, r.URL.RawPath) {
+			allowed = append(allowed, method)
+		}
+	}
+	p.header("Allow", strings.Join(allowed, ", ")).write(w)
+}
