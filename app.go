@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"fanline/delivery"
+	"fanline/fanout"
+	"fanline/notifier"
+	"fanline/store"
+	"fanline/waitlist"
+	"fanline/web"
+)
+
+// app is one instance, its parts in the order in which they start. They stop in
+// the other order.
+type app struct {
+	log *slog.Logger
+
+	store    *store.Store
+	dbClock  *store.Clock
+	redis    redis.UniversalClient
+	registry *delivery.Registry
+	fanout   *fanout.Fanout
+	deadline *waitlist.Clock
+	lines    *waitlist.Service
+	bus      *notifier.Bus
+	fans     *web.TokenVerifier
+	hub      *delivery.Hub
+	public   *web.Listener
+	ops      *web.Listener
+}
+
+// drainTime is how long an instance that stops gives its connections and requests.
+const drainTime = 10 * time.Second
+
+// newApp joins the parts together. Nothing runs before run, but the addresses are
+// bound, so that a wrong one is known at once.
+func newApp(ctx context.Context, s *settings, log *slog.Logger) (a *app, err error) {
+	a = &app{log: log}
+	defer func() {
+		if err != nil {
+			a.close()
+		}
+	}()
+	if a.store, err = store.Open(ctx, store.Config{URL: s.DatabaseURL, ReadThreshold: s.ReadThreshold, Log: log}); err != nil {
+		return nil, err
+	}
+	if a.dbClock, err = a.store.NewClock(ctx); err != nil {
+		return nil, err
+	}
+	if a.redis, err = store.OpenRedis(s.RedisURL); err != nil {
+		return nil, &badConfig{"REDIS_URL", err.Error()}
+	}
+	if a.registry, err = delivery.NewRegistry(delivery.RegistryConfig{Redis: a.redis, Log: log}); err != nil {
+		return nil, err
+	}
+	a.fanout = fanout.New(a.registry, log)
+	a.deadline = waitlist.NewClock(a.store, log, a.fanout.Decided)
+	a.lines = waitlist.NewService(a.store, a.deadline, a.fanout.Changed)
+	if err := a.newBus(s); err != nil {
+		return nil, err
+	}
+	return a, a.newEdge(ctx, s)
+}
+
+func (a *app) newBus(s *settings) error {
+	lanes, err := s.lanes()
+	if err != nil {
+		return err
+	}
+	a.bus, err = notifier.NewBus(a.store.Driver(), notifier.BusConfig{
+		Lanes: lanes, Log: a.log,
+		Handlers: map[notifier.Subscriber]notifier.Handler{
+			notifier.WriteStrategy: fanout.Handler(waitlist.Write, a.store, a.deadline),
+			notifier.ReadStrategy:  fanout.Handler(waitlist.Read, a.store, a.deadline),
+		},
+	})
+	return err
+}
+
+// newEdge makes what the outside reaches: the hub and HTTP.
+func (a *app) newEdge(ctx context.Context, s *settings) error {
+	auth, err := s.fans()
+	if err != nil {
+		return err
+	}
+	if a.fans, err = web.NewTokenVerifier(auth, a.log); err != nil {
+		return &badConfig{"FANLINE_FAN_JWT_*", err.Error()}
+	}
+	if a.hub, err = delivery.NewHub(delivery.HubConfig{
+		Feed: a.store.Feed(), Clock: a.dbClock, Acts: acts{a}, Registry: a.registry, Verify: a.fans.Verify, Log: a.log,
+	}); err != nil {
+		return err
+	}
+	keys, err := web.ParseAPIKeys(s.APIKeys)
+	if err != nil {
+		return &badConfig{"FANLINE_API_KEYS", err.Error()}
+	}
+	metrics := prometheus.NewRegistry()
+	a.measure(metrics)
+	server, err := web.New(web.Config{
+		Lines: a.lines, Inbox: a.store, Stream: a.hub,
+		APIKeys: keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),
+		Ready: a.ready, Metrics: metrics, Log: a.log, Version: version,
+	})
+	if err != nil {
+		return &badConfig{"FANLINE_ALLOWED_ORIGINS", err.Error()}
+	}
+	if a.public, err = server.Listen(ctx, s.Addr); err != nil {
+		return &badConfig{"FANLINE_ADDR", err.Error()}
+	}
+	if a.ops, err = server.ListenOps(ctx, s.OpsAddr); err != nil {
+		return &badConfig{"FANLINE_OPS_ADDR", err.Error()}
+	}
+	return nil
+}
+
+// run starts everything, serves until ctx ends or a listener fails, and stops.
+func (a *app) run(ctx context.Context) error {
+	defer a.close()
+	if err := a.start(); err != nil {
+		return err
+	}
+	failed := make(chan error, 2)
+	go func() { failed <- a.public.Serve() }()
+	go func() { failed <- a.ops.Serve() }()
+	var err error
+	running := 2
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+		running--
+	}
+	a.log.Info("stopping")
+	a.stop()
+	for range running {
+		err = errors.Join(err, <-failed)
+	}
+	return err
+}
+
+func (a *app) start() error {
+	ctx := context.Background() // ended by stop, in order
+	a.deadline.Start()
+	if err := a.bus.Start(ctx); err != nil {
+		return fmt.Errorf("start the queue: %w", err)
+	}
+	if err := a.hub.Start(ctx); err != nil {
+		return fmt.Errorf("start the hub: %w", err)
+	}
+	return a.registry.Start(a.hub)
+}
+
+// stop ends the work from the outside in: sockets are told to go elsewhere,
+// requests finish, then decisions and jobs, then what they stand on.
+func (a *app) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	stopped(a.log, "the hub", a.hub.Stop(ctx))
+	stopped(a.log, "the public address", a.public.Shutdown(ctx))
+	a.lines.Close()
+	stopped(a.log, "the queue", a.bus.Stop(ctx))
+	a.deadline.Stop()
+	a.fanout.Wait()
+	stopped(a.log, "the registry", a.registry.Stop(ctx))
+	stopped(a.log, "the operations address", a.ops.Shutdown(ctx))
+}
+
+// close gives back what newApp opened.
+func (a *app) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for _, l := range []*web.Listener{a.public, a.ops} {
+		if l != nil {
+			stopped(a.log, "an address", l.Shutdown(ctx))
+		}
+	}
+	if a.fans != nil {
+		a.fans.Close()
+	}
+	if a.redis != nil {
+		stopped(a.log, "redis", a.redis.Close())
+	}
+	if a.dbClock != nil {
+		a.dbClock.Stop()
+	}
+	if a.store != nil {
+		a.store.Close()
+	}
+}
+
+// ready is what this process needs.
+func (a *app) ready(ctx context.Context) []web.Check {
+	return []web.Check{
+		{Name: "postgres", Err: a.store.Ping(ctx)},
+		{Name: "migrations", Err: a.store.Migrated(ctx)},
+		{Name: "draining", Err: draining(a.hub)},
+	}
+}
+
+func draining(h *delivery.Hub) error {
+	if h.Draining() {
+		return errors.New("this instance is stopping")
+	}
+	return nil
+}
+
+// measure registers the figures of the parts.
+func (a *app) measure(reg prometheus.Registerer) {
+	gauge := func(name, help string, f func(delivery.Stats) int64) {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "fanline", Name: name, Help: help},
+			func() float64 { return float64(f(a.hub.Stats())) }))
+	}
+	gauge("sockets", "Connected sockets of this instance.", func(s delivery.Stats) int64 { return s.Connections })
+	gauge("connected_fans", "Fans with a socket on this instance.", func(s delivery.Stats) int64 { return s.Fans })
+	gauge("queued_frames", "Frames that wait for slow readers.", func(s delivery.Stats) int64 { return s.QueuedFrames })
+	gauge("scheduled_pushes", "Turns that wait for their moment.", func(s delivery.Stats) int64 { return s.Scheduled })
+	gauge("pushes_total", "Frames pushed to fans.", func(s delivery.Stats) int64 { return s.Pushes })
+	gauge("slow_closes_total", "Sockets closed as too slow.", func(s delivery.Stats) int64 { return s.SlowCloses })
+}
+
+// acts is what a connected fan can do.
+type acts struct{ a *app }
+
+// Connected wakes a dormant fan.
+func (x acts) Connected(ctx context.Context, fan string) error { return x.a.lines.Wake(ctx, fan) }
+
+// Ack is an act; who was told when without one is the channels' business.
+func (x acts) Ack(ctx context.Context, fan string, _ []string) error { return x.a.lines.Wake(ctx, fan) }
+
+// Read marks items read, and is an act.
+func (x acts) Read(ctx context.Context, fan string, ids []string) error {
+	if _, err := x.a.store.MarkRead(ctx, fan, ids); err != nil {
+		return err
+	}
+	return x.a.lines.Wake(ctx, fan)
+}

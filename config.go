@@ -1,0 +1,97 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	"fanline/notifier"
+	"fanline/web"
+)
+
+// settings are what an instance is told by flags and the environment.
+type settings struct {
+	DatabaseURL string `name:"database-url" env:"DATABASE_URL" help:"Postgres, as postgres://user:password@host:5432/name."`
+	RedisURL    string `name:"redis-url" env:"REDIS_URL" help:"Redis, as redis://:password@host:6379/0; ?addr= names more nodes of a cluster, ?master_name= what sentinels watch."`
+
+	Addr    string `env:"FANLINE_ADDR" default:":8080" help:"Public address."`
+	OpsAddr string `env:"FANLINE_OPS_ADDR" default:"127.0.0.1:9090" help:"Operations address, with /metrics."`
+
+	APIKeys         string `name:"api-keys" env:"FANLINE_API_KEYS" help:"Ticketing apps that may call, as name:secret,..."`
+	FanJWTSecret    string `name:"fan-jwt-secret" env:"FANLINE_FAN_JWT_SECRET" help:"Secret of the fans' tokens (HS256)."`
+	FanJWTPublicKey string `name:"fan-jwt-public-key" env:"FANLINE_FAN_JWT_PUBLIC_KEY" help:"Public key of the fans' tokens, PEM or its file."`
+	FanJWKSURL      string `name:"fan-jwks-url" env:"FANLINE_FAN_JWKS_URL" help:"Where the keys of the fans' tokens are published."`
+	FanJWTAudience  string `name:"fan-jwt-audience" env:"FANLINE_FAN_JWT_AUDIENCE" help:"Audience that the tokens must name."`
+	FanJWTIssuer    string `name:"fan-jwt-issuer" env:"FANLINE_FAN_JWT_ISSUER" help:"Issuer that the tokens must name."`
+	AllowedOrigins  string `env:"FANLINE_ALLOWED_ORIGINS" help:"Web origins that may call for fans, as https://host,..."`
+
+	Lanes         string `env:"FANLINE_LANES" help:"Lanes that this process works: transactional,turns,bulk (default all)."`
+	ReadThreshold int64  `env:"FANLINE_READ_THRESHOLD" default:"10000" help:"More fans than this waiting, and a show is served by strategy read."`
+
+	Log string `env:"FANLINE_LOG" default:"info" enum:"debug,info,warn,error" help:"Least level that is logged."`
+}
+
+// check names the first setting that is missing or wrong.
+func (s *settings) check() error {
+	switch {
+	case s.DatabaseURL == "":
+		return &badConfig{"DATABASE_URL", "is required, as postgres://user:password@host:5432/name"}
+	case s.RedisURL == "":
+		return &badConfig{"REDIS_URL", "is required, as redis://host:6379/0"}
+	case s.ReadThreshold < 1:
+		return &badConfig{"FANLINE_READ_THRESHOLD", "must be 1 or more"}
+	}
+	if _, err := web.ParseAPIKeys(s.APIKeys); err != nil {
+		return &badConfig{"FANLINE_API_KEYS", err.Error()}
+	}
+	_, err := s.lanes()
+	return err
+}
+
+// lanes are those to work; nil means all.
+func (s *settings) lanes() ([]notifier.Lane, error) {
+	var lanes []notifier.Lane
+	for _, name := range list(s.Lanes) {
+		if !slices.Contains(notifier.Lanes, notifier.Lane(name)) {
+			return nil, &badConfig{"FANLINE_LANES", "there is no lane " + name + "; the lanes are transactional, turns and bulk"}
+		}
+		lanes = append(lanes, notifier.Lane(name))
+	}
+	return lanes, nil
+}
+
+// fans says which fan tokens are genuine.
+func (s *settings) fans() (web.FanAuth, error) {
+	key, err := textOrFile(s.FanJWTPublicKey)
+	if err != nil {
+		return web.FanAuth{}, &badConfig{"FANLINE_FAN_JWT_PUBLIC_KEY", err.Error()}
+	}
+	return web.FanAuth{
+		Secret: s.FanJWTSecret, PublicKey: key, JWKSURL: s.FanJWKSURL,
+		Audience: s.FanJWTAudience, Issuer: s.FanJWTIssuer,
+	}, nil
+}
+
+// textOrFile is a key that stands in the setting itself or in the file it names.
+func textOrFile(v string) (string, error) {
+	if v == "" || strings.Contains(v, "-----BEGIN") {
+		return v, nil
+	}
+	b, err := os.ReadFile(v)
+	return string(b), err
+}
+
+// list splits "a, b" at commas.
+func list(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+func (s *settings) logger(w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(s.Log)); err != nil {
+		return nil, &badConfig{"FANLINE_LOG", "must be debug, info, warn or error"}
+	}
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})), nil
+}

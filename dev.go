@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"fanline/sim"
+	"fanline/store"
+	"fanline/store/embedded"
+	"fanline/waitlist"
+)
+
+// devKey and devSecret are for loopback alone: dev refuses any other address.
+const (
+	devKey    = "dev-key-for-loopback"
+	devSecret = "dev-secret-for-loopback"
+)
+
+type devCommand struct {
+	Addr        string `default:"127.0.0.1:8080" help:"Loopback address to serve on."`
+	Data        string `default:".dev" help:"Folder of the private Postgres."`
+	Demo        bool   `default:"true" negatable:"" help:"Play the demo: shows, fans and freed seats."`
+	Stadium     int    `default:"5000" help:"Fans in the line of the larger show."`
+	DatabaseURL string `name:"database-url" env:"DATABASE_URL" help:"Use this Postgres instead of a private one."`
+	RedisURL    string `name:"redis-url" env:"REDIS_URL" help:"Use this Redis instead of one in this process."`
+}
+
+// Run runs everything until ctx ends.
+func (d *devCommand) Run(ctx context.Context) error {
+	host, _, err := net.SplitHostPort(d.Addr)
+	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return &badConfig{"--addr", "dev serves loopback alone, such as 127.0.0.1:8080; use serve for anything else"}
+	}
+	if d.Stadium < 0 {
+		return &badConfig{"--stadium", "must be 0 or more"}
+	}
+	logs, err := d.logFile()
+	if err != nil {
+		return err
+	}
+	defer logs.Close()
+	s := d.settings()
+	stop, err := d.embed(ctx, s)
+	defer stop()
+	if err != nil {
+		return err
+	}
+	return d.serve(ctx, s, logs)
+}
+
+// logFile takes the logs, so that the terminal is left to the story.
+func (d *devCommand) logFile() (*os.File, error) {
+	if err := os.MkdirAll(d.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data folder: %w", err)
+	}
+	return os.OpenFile(filepath.Join(d.Data, "fanline.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+}
+
+func (d *devCommand) settings() *settings {
+	return &settings{
+		DatabaseURL: d.DatabaseURL, RedisURL: d.RedisURL, Addr: d.Addr, OpsAddr: "127.0.0.1:0",
+		APIKeys: "dev:" + devKey, FanJWTSecret: devSecret, ReadThreshold: 10_000, Log: "info",
+	}
+}
+
+// embed starts what is not given. stop ends it, and is never nil.
+func (d *devCommand) embed(ctx context.Context, s *settings) (stop func(), err error) {
+	var stops []func()
+	stop = func() {
+		for i := len(stops) - 1; i >= 0; i-- {
+			stops[i]()
+		}
+	}
+	if s.DatabaseURL == "" {
+		fmt.Printf("starting a private Postgres in %s ...\n", d.Data)
+		pg, err := embedded.StartPostgres(ctx, embedded.Config{Dir: filepath.Join(d.Data, "postgres")})
+		if err != nil {
+			return stop, err
+		}
+		stops = append(stops, func() { _ = pg.Stop(context.Background()) })
+		s.DatabaseURL = pg.URL()
+	}
+	if s.RedisURL == "" {
+		r, err := embedded.StartRedis("")
+		if err != nil {
+			return stop, err
+		}
+		stops = append(stops, r.Stop)
+		s.RedisURL = r.URL()
+	}
+	return stop, store.Migrate(ctx, s.DatabaseURL)
+}
+
+func (d *devCommand) serve(ctx context.Context, s *settings, logs io.Writer) error {
+	log, err := s.logger(logs)
+	if err != nil {
+		return err
+	}
+	a, err := newApp(ctx, s, log)
+	if err != nil {
+		return err
+	}
+	base := "http://" + a.public.Addr().String()
+	if !d.Demo {
+		fmt.Printf("Fanline serves %s (key %s); Ctrl-C stops it\n", base, devKey)
+		return a.run(ctx)
+	}
+	playing, done := context.WithCancel(ctx)
+	defer done()
+	ended := make(chan error, 1)
+	go func() { ended <- a.run(playing) }()
+	err = d.play(playing, base, a.ops.Addr().String())
+	done()
+	fmt.Println("\nstopping ...")
+	if stopErr := <-ended; err == nil {
+		err = stopErr
+	}
+	fmt.Println("stopped; the data stay in", d.Data)
+	return err
+}
+
+func (d *devCommand) play(ctx context.Context, base, ops string) error {
+	story, err := sim.NewStory(sim.StoryConfig{
+		BaseURL: base, APIKey: devKey, JWTSecret: devSecret, Stadium: d.Stadium,
+		Out: os.Stdout, Terminal: isTerminal(os.Stdout),
+		Addresses: []sim.Address{
+			{Name: "API", URL: base + "/openapi.json"},
+			{Name: "metrics", URL: "http://" + ops + "/metrics"},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return story.Run(ctx)
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+type tokenCommand struct {
+	Fan    string        `required:"" help:"The fan's id."`
+	TTL    time.Duration `default:"1h" help:"How long the token is good."`
+	Secret string        `env:"FANLINE_FAN_JWT_SECRET" help:"Secret to sign with (default: that of fanline dev)."`
+}
+
+// Run prints a token.
+func (t *tokenCommand) Run() error {
+	if err := waitlist.CheckFanID("--fan", t.Fan); err != nil {
+		return err
+	}
+	secret := t.Secret
+	if secret == "" {
+		secret = devSecret
+	}
+	fmt.Println(sim.Token(secret, t.Fan, t.TTL))
+	return nil
+}
+
+type versionCommand struct{}
+
+// Run prints the version.
+func (versionCommand) Run() error {
+	fmt.Print("fanline ", version)
+	if info, ok := debug.ReadBuildInfo(); ok {
+		fmt.Print(" ", info.GoVersion)
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" || s.Key == "GOOS" || s.Key == "GOARCH" {
+				fmt.Print(" ", s.Value)
+			}
+		}
+	}
+	fmt.Println()
+	return nil
+}

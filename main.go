@@ -1,0 +1,128 @@
+// Command fanline is Fanline, all of it: `fanline serve` for one instance of many,
+// `fanline dev` for everything on this machine with a demo.
+//
+// This package is the only one that sees every part: it reads the configuration
+// (config.go), joins the parts together and starts and stops them in order
+// (app.go). The rules are in package waitlist.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"fanline/store"
+)
+
+// version is set by the build (-ldflags "-X main.version=...").
+var version = "dev"
+
+type cli struct {
+	Serve   serveCommand   `cmd:"" help:"Run one instance: HTTP, sockets, decisions and lanes."`
+	Migrate migrateCommand `cmd:"" help:"Bring the database's tables to this release."`
+	Dev     devCommand     `cmd:"" help:"Run all of it on this machine, with a demo and nothing to install."`
+	Token   tokenCommand   `cmd:"" help:"Print a fan token for development."`
+	Version versionCommand `cmd:"" help:"Print the version and how it was built."`
+}
+
+// Exit codes of the contract.
+const (
+	exitStopped = iota
+	exitFailed
+	exitBadConfig
+)
+
+// badConfig is a wrong setting, named with its variable.
+type badConfig struct{ variable, what string }
+
+func (e *badConfig) Error() string { return e.variable + ": " + e.what }
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	var c cli
+	parser, err := kong.New(&c, kong.Name("fanline"), kong.UsageOnError(),
+		kong.Description("The waitlist notifier: when a held seat frees up, fans hear of it in the order they joined."))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fanline:", err)
+		return exitFailed
+	}
+	command, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fanline:", err)
+		return exitBadConfig
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	command.BindTo(ctx, (*context.Context)(nil))
+	return report(command.Run())
+}
+
+func report(err error) int {
+	var bad *badConfig
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+		return exitStopped
+	case errors.As(err, &bad):
+		fmt.Fprintln(os.Stderr, "fanline: bad configuration:", bad)
+		return exitBadConfig
+	}
+	fmt.Fprintln(os.Stderr, "fanline:", err)
+	return exitFailed
+}
+
+type migrateCommand struct {
+	DatabaseURL string `name:"database-url" env:"DATABASE_URL" help:"postgres://user:password@host:5432/name"`
+}
+
+// Run migrates.
+func (m *migrateCommand) Run(ctx context.Context) error {
+	if m.DatabaseURL == "" {
+		return &badConfig{"DATABASE_URL", "is required"}
+	}
+	if err := store.Migrate(ctx, m.DatabaseURL); err != nil {
+		return err
+	}
+	fmt.Println("the database is up to date")
+	return nil
+}
+
+type serveCommand struct {
+	settings
+	Migrate bool `default:"true" negatable:"" help:"Migrate before serving."`
+}
+
+// Run serves until ctx ends.
+func (s *serveCommand) Run(ctx context.Context) error {
+	log, err := s.logger(os.Stderr)
+	if err != nil {
+		return err
+	}
+	if err := s.check(); err != nil {
+		return err
+	}
+	if s.Migrate {
+		if err := store.Migrate(ctx, s.DatabaseURL); err != nil {
+			return err
+		}
+	}
+	a, err := newApp(ctx, &s.settings, log)
+	if err != nil {
+		return err
+	}
+	log.Info("serving", "version", version, "addr", a.public.Addr().String(), "ops_addr", a.ops.Addr().String())
+	return a.run(ctx)
+}
+
+// stopped logs an error of stopping; everything is stopped all the same.
+func stopped(log *slog.Logger, what string, err error) {
+	if err != nil {
+		log.Warn("stop "+what, "err", err)
+	}
+}
