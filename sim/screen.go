@@ -110,11 +110,15 @@ func rate(done int, took time.Duration) int {
 	return int(float64(done) / took.Seconds())
 }
 
-// span is a duration for people: "12 ms", "1.2 s", "8 s", "45 s", "3 min".
+// span is a duration for people: "0.8 ms", "12 ms", "1.2 s", "8 s", "45 s", "3 min".
 func span(d time.Duration) string {
 	switch {
+	case d <= 0:
+		return "0 ms"
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
 	case d < time.Second:
-		return fmt.Sprintf("%d ms", max(0, d.Milliseconds()))
+		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < 10*time.Second && d%time.Second != 0:
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	case d < 2*time.Minute:

@@ -107,8 +107,9 @@ func (t *tale) greet(cfg StoryConfig) {
 // opening id each time, so that it can be pasted again.
 func curl(cfg StoryConfig) string {
 	return fmt.Sprintf(`  curl -X PUT -H %s \
-    -H 'Content-Type: application/json' -d '{"quantity":1,"reason":"returned"}' \
-    "%s/v1/shows/%s/openings/hand-$(date +%%s)"
+  -H 'Content-Type: application/json' \
+  -d '{"quantity":1,"reason":"returned"}' \
+  "%s/v1/shows/%s/openings/hand-$(date +%%s)"
 `, shellQuote("Authorization: Bearer "+cfg.APIKey), strings.TrimRight(cfg.BaseURL, "/"), clubShow)
 }
 
