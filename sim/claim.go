@@ -15,6 +15,7 @@ type Claim struct {
 	Seats     int       `json:"seats"`
 	Labels    []string  `json:"labels"`
 	State     string    `json:"state"` // "held", "confirmed", "released" or "lapsed"
+	ClaimedAt time.Time `json:"claimed_at"`
 	ExpiresAt time.Time `json:"expires_at"`
 
 	Created bool `json:"-"` // the answer was 201

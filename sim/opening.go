@@ -19,20 +19,23 @@ type Free struct {
 
 // Opening is one report of freed seats as it stands.
 type Opening struct {
-	ID        string   `json:"id"`
-	ShowID    string   `json:"show_id"`
-	Tier      string   `json:"tier"`
-	Reason    string   `json:"reason"`
-	State     string   `json:"state"` // "open", "filled", "exhausted" or "cancelled"
-	Strategy  string   `json:"strategy"`
-	Mode      string   `json:"mode"`
-	Quantity  int      `json:"quantity"`
-	Seats     []string `json:"seats"`
-	SeatsLeft int      `json:"seats_left"`
-	SeatsFree int      `json:"seats_free"`
-	SeatsHeld int      `json:"seats_held"`
-	Told      int      `json:"told"`
-	Waves     []Wave   `json:"waves"`
+	ID         string    `json:"id"`
+	ShowID     string    `json:"show_id"`
+	Tier       string    `json:"tier"`
+	Reason     string    `json:"reason"`
+	State      string    `json:"state"` // "open", "filled", "exhausted" or "cancelled"
+	Strategy   string    `json:"strategy"`
+	Mode       string    `json:"mode"`
+	Quantity   int       `json:"quantity"`
+	Seats      []string  `json:"seats"`
+	SeatsLeft  int       `json:"seats_left"`
+	SeatsFree  int       `json:"seats_free"`
+	SeatsHeld  int       `json:"seats_held"`
+	Told       int       `json:"told"`
+	Adjacent   bool      `json:"adjacent"`
+	RecordedAt time.Time `json:"recorded_at"`
+	FinalAt    time.Time `json:"final_at"`
+	Waves      []Wave    `json:"waves"`
 
 	Created bool `json:"-"` // the answer was 201
 }

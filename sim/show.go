@@ -41,18 +41,20 @@ type PutShow struct {
 
 // Show is a show as it stands.
 type Show struct {
-	ID           string    `json:"id"`
-	Name         string    `json:"name"`
-	Venue        string    `json:"venue"`
-	StartsAt     time.Time `json:"starts_at"`
-	SalesCloseAt time.Time `json:"sales_close_at"`
-	TimeZone     string    `json:"time_zone"`
-	URL          string    `json:"url"`
-	Paused       bool      `json:"paused"`
-	Policy       Policy    `json:"policy"`
-	Waiting      int       `json:"waiting"`
-	Strategy     string    `json:"strategy"`
-	OpeningsOpen int       `json:"openings_open"`
+	ID            string    `json:"id"`
+	Name          string    `json:"name"`
+	Venue         string    `json:"venue"`
+	StartsAt      time.Time `json:"starts_at"`
+	SalesCloseAt  time.Time `json:"sales_close_at"`
+	TimeZone      string    `json:"time_zone"`
+	URL           string    `json:"url"`
+	Paused        bool      `json:"paused"`
+	PausedByStaff bool      `json:"paused_by_staff"`
+	Cancelled     bool      `json:"cancelled"`
+	Policy        Policy    `json:"policy"`
+	Waiting       int       `json:"waiting"`
+	Strategy      string    `json:"strategy"`
+	OpeningsOpen  int       `json:"openings_open"`
 
 	Created bool `json:"-"` // the answer was 201
 }
