@@ -16,6 +16,9 @@ func (s Stamp) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
 // UnmarshalJSON reads any RFC 3339 time.
 func (s *Stamp) UnmarshalJSON(b []byte) error { return (*time.Time)(s).UnmarshalJSON(b) }
 
+// UnmarshalText reads any RFC 3339 time.
+func (s *Stamp) UnmarshalText(b []byte) error { return (*time.Time)(s).UnmarshalText(b) }
+
 func (s Stamp) String() string { return time.Time(s).UTC().Format(stampLayout) }
 
 // StampOf is nil for nil.
