@@ -98,13 +98,25 @@ func NewBus[TTx any](driver riverdriver.Driver[TTx], cfg BusConfig) (*Bus, error
 	if err != nil {
 		return nil, fmt.Errorf("make the queue's client: %w", err)
 	}
-	return &Bus{start: client.Start, stop: client.StopAndCancel}, nil
+	stop := func(ctx context.Context) error {
+		soft, cancel := context.WithTimeout(ctx, softStop)
+		defer cancel()
+		if client.Stop(soft) == nil {
+			return nil
+		}
+		return client.StopAndCancel(ctx)
+	}
+	return &Bus{start: client.Start, stop: stop}, nil
 }
+
+// softStop is how long jobs in progress may finish by themselves.
+const softStop = 3 * time.Second
 
 // Start begins to work jobs; it returns at once. ctx bounds the work too.
 func (b *Bus) Start(ctx context.Context) error { return b.start(ctx) }
 
-// Stop cancels the jobs in progress, which run again elsewhere, and waits.
+// Stop lets the jobs in progress finish for a moment, then cancels them, which
+// run again elsewhere, and waits.
 func (b *Bus) Stop(ctx context.Context) error { return b.stop(ctx) }
 
 // retryPolicy waits 1 s, 2 s, 4 s and so on, at most a minute: an event that is
