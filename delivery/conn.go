@@ -34,6 +34,7 @@ type conn struct {
 	heard   atomic.Int64  // when something came last, as a time since born
 	born    time.Time
 	pinging atomic.Bool
+	slow    atomic.Bool // counted as such
 
 	mu     sync.Mutex
 	fanNo  int64
@@ -254,7 +255,7 @@ func (c *conn) close(e ending) {
 		return
 	}
 	if e == closeSlow {
-		c.hub.slowCloses.Add(1)
+		c.countSlow()
 	}
 	if inside {
 		c.hub.fans.leave(c, fanNo)
@@ -263,10 +264,23 @@ func (c *conn) close(e ending) {
 	poke(c.signal)
 }
 
+// countSlow counts the connection as too slow, once.
+func (c *conn) countSlow() {
+	if !c.slow.Swap(true) {
+		c.hub.slowCloses.Add(1)
+	}
+}
+
 // discard empties the queue. mu is held.
 func (c *conn) discard() {
 	c.hub.count(-len(c.queue), -c.bytes)
 	c.queue, c.bytes = nil, 0
+}
+
+func (c *conn) discardAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.discard()
 }
 
 // drain lets the queue run out, says when to come back, and closes.

@@ -47,6 +47,7 @@ func (h *Hub) fire(ctx context.Context, due []*entry) error {
 			continue
 		}
 		h.send(e.fanNo, e.m)
+		h.sched.done(e)
 	}
 	if len(asking) == 0 {
 		return nil
@@ -75,10 +76,19 @@ func (h *Hub) standing(ctx context.Context, keys []TurnKey) ([]notifier.TurnStat
 }
 
 func (h *Hub) settle(e *entry, state notifier.TurnState) {
+	settled := h.settlePush
 	if e.watch {
-		h.settleClose(e, state)
-		return
+		settled = h.settleClose
 	}
+	if settled(e, state) {
+		h.sched.done(e)
+	} else {
+		h.later(e, againSoon)
+	}
+}
+
+// settlePush pushes a turn that opened; false: it is to be asked for again.
+func (h *Hub) settlePush(e *entry, state notifier.TurnState) bool {
 	now := h.cfg.Clock.Now()
 	switch {
 	case state == notifier.StateOpen:
@@ -89,30 +99,30 @@ func (h *Hub) settle(e *entry, state notifier.TurnState) {
 			})
 		}
 	case state == "" && e.tries < pushTries && e.m.closes.After(now):
-		h.later(e, againSoon)
+		return false
 	default:
 		// A notice of it that comes again is not to be taken for one whose time had come.
 		for _, c := range h.fans.of(e.fanNo) {
 			c.withhold(e.m)
 		}
 	}
+	return true
 }
 
-// settleClose tells a fan what became of a turn that closed.
-func (h *Hub) settleClose(e *entry, state notifier.TurnState) {
+// settleClose tells a fan what became of a turn that closed; false: it is to be asked for again.
+func (h *Hub) settleClose(e *entry, state notifier.TurnState) bool {
 	if state == notifier.StateOpen && e.tries < closeTries {
-		h.later(e, againSoon)
-		return
+		return false
 	}
 	if state == "" || state == notifier.StateOpen {
 		state = notifier.StateOver
 	}
 	h.send(e.fanNo, h.updateMessage(e.m.id, state))
+	return true
 }
 
 // later schedules e again.
 func (h *Hub) later(e *entry, d time.Duration) {
-	e.at = h.cfg.Clock.Now().Add(d)
 	e.tries++
-	h.fans.schedule(e)
+	h.sched.again(e, h.cfg.Clock.Now().Add(d))
 }

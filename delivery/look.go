@@ -51,28 +51,25 @@ func (h *Hub) look(ctx context.Context) error {
 // dispatch pushes a notice whose time has come, and schedules another.
 func (h *Hub) dispatch(n *Notice, now time.Time) {
 	if n.Item != nil {
-		m := h.itemMessage(n)
-		if n.At.After(now) {
-			h.fans.schedule(pushEntry(n, m))
-		} else {
-			h.push(n, m, now)
-		}
+		h.dispatchMessage(n, h.itemMessage(n), now)
 	}
 	if n.Update != nil {
-		m := h.updateMessage(n.Update.ID, n.Update.State)
-		if n.At.After(now) {
-			h.fans.schedule(pushEntry(n, m))
-		} else {
-			h.send(n.FanNo, m)
-		}
+		h.dispatchMessage(n, h.updateMessage(n.Update.ID, n.Update.State), now)
 	}
 }
 
-// push sends an item to its fan and watches its turn.
-func (h *Hub) push(n *Notice, m *message, now time.Time) {
-	h.send(n.FanNo, m)
-	if watched(m, now) {
-		h.fans.schedule(watchEntry(n, m))
+func (h *Hub) dispatchMessage(n *Notice, m *message, now time.Time) {
+	e := pushEntry(n, m)
+	switch {
+	case n.At.After(now):
+		h.fans.schedule(e)
+	case h.sched.knows(e):
+		// It comes again just when it is asked how the turn stands.
+	default:
+		h.send(n.FanNo, m)
+		if watched(m, now) {
+			h.fans.schedule(watchEntry(n, m))
+		}
 	}
 }
 

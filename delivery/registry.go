@@ -81,9 +81,10 @@ type Registry struct {
 	fault faults // of what the registry does by itself
 	flush chan struct{}
 
-	cancel context.CancelFunc
-	run    sync.WaitGroup
-	awayAt atomic.Int64 // when a wake failed last, in Unix nanoseconds
+	cancel    context.CancelFunc
+	run       sync.WaitGroup
+	refreshed time.Time    // when all fans were marked dirty last; the beat's alone
+	awayAt    atomic.Int64 // when a wake failed last, in Unix nanoseconds
 
 	wakes, published, errs atomic.Int64
 
@@ -188,6 +189,9 @@ func (r *Registry) Disconnect(fanNo int64, session string) {
 		delete(r.connections, fanNo)
 	}
 	if r.removed >= removedMost {
+		if len(r.dirty[fanNo]) == 0 && r.connections[fanNo] == nil {
+			delete(r.dirty, fanNo)
+		}
 		return
 	}
 	r.removed++

@@ -10,8 +10,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// chunk is how many fans one exchange with Redis is for.
-const chunk = 1000
+// How many fans one exchange with Redis is for: scripts are slow in a Redis inside the process, a thousand or two a second.
+const (
+	lookupChunk = 1000
+	flushChunk  = 200
+)
 
 //go:embed register.lua
 var registerScript string
@@ -31,20 +34,23 @@ const allTopic = "fanline:wake"
 func (r *Registry) beatLoop(ctx context.Context) {
 	tick := time.NewTicker(r.cfg.Beat)
 	defer tick.Stop()
-	var refreshed time.Time
 	for {
-		kept, err := r.renew(ctx)
-		r.fault.note(ctx, "renew the lease of this instance", err)
-		if err == nil && (!kept || time.Since(refreshed) >= r.cfg.Refresh) {
-			r.markAll()
-			refreshed = time.Now()
-		}
+		r.fault.note(ctx, "renew the lease of this instance", r.beat(ctx))
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
 	}
+}
+
+func (r *Registry) beat(ctx context.Context) error {
+	kept, err := r.renew(ctx)
+	if err == nil && (!kept || time.Since(r.refreshed) >= r.cfg.Refresh) {
+		r.markAll()
+		r.refreshed = time.Now()
+	}
+	return err
 }
 
 // renew says whether the lease was still there.
@@ -116,9 +122,9 @@ type change struct {
 func (r *Registry) take() map[int64]change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	taken := make(map[int64]change, min(len(r.dirty), chunk))
+	taken := make(map[int64]change, min(len(r.dirty), flushChunk))
 	for fan, remove := range r.dirty {
-		if len(taken) == chunk {
+		if len(taken) == flushChunk {
 			break
 		}
 		taken[fan] = change{r.argv(fan, remove), remove}

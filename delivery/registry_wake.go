@@ -37,7 +37,7 @@ func (r *Registry) WakeAll(ctx context.Context) error {
 	if local := r.here(); local != nil {
 		local.Wake()
 	}
-	return r.unlessAway(func() error { return r.publish(ctx, []string{allTopic}, wakeMessage) })
+	return r.unlessAway(ctx, func() error { return r.publish(ctx, []string{allTopic}, wakeMessage) })
 }
 
 // SignOut closes the fan's sockets on every instance.
@@ -59,7 +59,7 @@ func (r *Registry) here() Local {
 
 // tell sends a message to the other instances that hold these fans.
 func (r *Registry) tell(ctx context.Context, fans []int64, message string) error {
-	return r.unlessAway(func() error {
+	return r.unlessAway(ctx, func() error {
 		instances, err := r.lookup(ctx, fans)
 		var topics []string
 		for _, instance := range instances {
@@ -72,13 +72,15 @@ func (r *Registry) tell(ctx context.Context, fans []int64, message string) error
 }
 
 // unlessAway spares callers the wait for a Redis that did not answer just now.
-func (r *Registry) unlessAway(f func() error) error {
+func (r *Registry) unlessAway(ctx context.Context, f func() error) error {
 	if time.Since(time.Unix(0, r.awayAt.Load())) < awayFor {
 		r.errs.Add(1)
 		return fmt.Errorf("wake instances: %w", errAway)
 	}
 	if err := f(); err != nil {
-		r.awayAt.Store(time.Now().UnixNano())
+		if ctx.Err() == nil {
+			r.awayAt.Store(time.Now().UnixNano())
+		}
 		return fmt.Errorf("wake instances: %w", err)
 	}
 	return nil
@@ -89,8 +91,8 @@ func (r *Registry) lookup(ctx context.Context, fans []int64) ([]string, error) {
 	held := map[string]bool{}
 	var err error
 	for len(fans) > 0 && err == nil {
-		n := min(len(fans), chunk)
-		err = r.lookupChunk(ctx, fans[:n], held)
+		n := min(len(fans), lookupChunk)
+		err = r.lookupSome(ctx, fans[:n], held)
 		fans = fans[n:]
 	}
 	if len(held) == 0 {
@@ -100,7 +102,7 @@ func (r *Registry) lookup(ctx context.Context, fans []int64) ([]string, error) {
 	return live, errors.Join(err, err2)
 }
 
-func (r *Registry) lookupChunk(ctx context.Context, fans []int64, held map[string]bool) error {
+func (r *Registry) lookupSome(ctx context.Context, fans []int64, held map[string]bool) error {
 	return r.do(ctx, func(ctx context.Context) error {
 		cmds := make([]*redis.StringSliceCmd, len(fans))
 		_, err := r.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {

@@ -20,7 +20,7 @@ type entry struct {
 	turn  TurnKey
 	watch bool // look at the turn, push nothing
 	tries int
-	index int // in the heap
+	index int // in the heap; -1 while it is acted on
 }
 
 func pushEntry(n *Notice, m *message) *entry {
@@ -80,26 +80,53 @@ func (s *schedule) forget(fanNo int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.byFan[fanNo] {
-		heap.Remove(&s.heap, e.index)
+		if e.index >= 0 {
+			heap.Remove(&s.heap, e.index)
+		}
 	}
 	delete(s.byFan, fanNo)
 }
 
-// due takes out all whose time has come, in order of time.
+// knows says that the like of e is scheduled or being acted on.
+func (s *schedule) knows(e *entry) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byFan[e.fanNo][e.key] != nil
+}
+
+// due takes all whose time has come off the heap, in order of time. They stay known until done or again.
 func (s *schedule) due(now time.Time) []*entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var due []*entry
 	for len(s.heap) > 0 && !s.heap[0].at.After(now) {
-		e := heap.Pop(&s.heap).(*entry)
-		mine := s.byFan[e.fanNo]
-		delete(mine, e.key)
-		if len(mine) == 0 {
-			delete(s.byFan, e.fanNo)
-		}
-		due = append(due, e)
+		due = append(due, heap.Pop(&s.heap).(*entry))
 	}
 	return due
+}
+
+// again schedules an entry of due for another time, unless its fan was forgotten meanwhile.
+func (s *schedule) again(e *entry, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byFan[e.fanNo][e.key] == e {
+		e.at = at
+		heap.Push(&s.heap, e)
+	}
+}
+
+// done ends an entry of due.
+func (s *schedule) done(e *entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mine := s.byFan[e.fanNo]
+	if mine[e.key] != e {
+		return
+	}
+	delete(mine, e.key)
+	if len(mine) == 0 {
+		delete(s.byFan, e.fanNo)
+	}
 }
 
 // wait is how long until the first entry's time, at most a second: the clock's offset may change.
@@ -137,7 +164,7 @@ func (h *entries) Push(x any) {
 func (h *entries) Pop() any {
 	old := *h
 	e := old[len(old)-1]
-	old[len(old)-1] = nil
+	old[len(old)-1], e.index = nil, -1
 	*h = old[:len(old)-1]
 	return e
 }

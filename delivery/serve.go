@@ -13,10 +13,8 @@ func (h *Hub) Serve(ctx context.Context, ws *websocket.Conn, s Session) {
 	c := newConn(h, ws, s)
 	if !h.admit(c) {
 		c.close(h.refusal())
+		c.discardAll()
 		c.sayGoodbye()
-		c.mu.Lock()
-		c.discard()
-		c.mu.Unlock()
 		return
 	}
 	defer h.dismiss(c)
@@ -56,9 +54,7 @@ func (h *Hub) dismiss(c *conn) {
 	h.mu.Lock()
 	delete(h.conns, c)
 	h.mu.Unlock()
-	c.mu.Lock()
-	c.discard()
-	c.mu.Unlock()
+	c.discardAll()
 	h.serving.Done()
 }
 

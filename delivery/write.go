@@ -56,7 +56,8 @@ func (c *conn) write(frame []byte) {
 	switch {
 	case err == nil:
 	case errors.Is(err, context.DeadlineExceeded):
-		c.close(closeSlow) // the library has ended the socket
+		c.countSlow() // the library has ended the socket, which the reader may have found first
+		c.close(closeSlow)
 	default:
 		c.close(closeGone)
 	}
