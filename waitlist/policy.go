@@ -43,7 +43,8 @@ func (m *Milli) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	t := math.Round(f * 1000)
-	if math.Abs(t-f*1000) > 1e-6 || math.Abs(t) > 1e15 {
+	// A number with three decimals is the float nearest to some t/1000.
+	if t/1000 != f || math.Abs(t) > 1e15 {
 		return fmt.Errorf("%v has more than three decimals", f)
 	}
 	*m = Milli(t)
