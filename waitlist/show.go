@@ -76,6 +76,9 @@ func (c ShowChange) Apply(s Show) Show {
 	c.Venue.Apply(&s.Venue, "")
 	c.StartsAt.Apply(&s.StartsAt, time.Time{})
 	c.SalesCloseAt.Apply(&s.SalesCloseAt, nil)
+	if !c.TimeZone.Set && s.TimeZone == "" {
+		s.TimeZone = "UTC" // a new show
+	}
 	c.TimeZone.Apply(&s.TimeZone, "UTC")
 	c.URL.Apply(&s.URL, "")
 	c.Paused.Apply(&s.PausedApp, false)
