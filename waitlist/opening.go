@@ -136,8 +136,12 @@ func (o *NewOpening) Size() int { return max(o.Quantity, len(o.Seats)) }
 // Fingerprint is what makes two reports of one opening the same, after defaults;
 // of the policy it holds what was sent.
 func (o *NewOpening) Fingerprint() ([]byte, error) {
+	seats := o.Seats
+	if len(seats) == 0 {
+		seats = nil // an empty list and none say the same
+	}
 	return json.Marshal(map[string]any{
-		"quantity": o.Size(), "seats": o.Seats, "tier": o.Tier, "reason": o.Reason,
+		"quantity": o.Size(), "seats": seats, "tier": o.Tier, "reason": o.Reason,
 		"adjacent": o.Adjacent, "policy": o.Policy,
 	})
 }
