@@ -32,31 +32,49 @@ func LoadZone(name string) (*time.Location, error) {
 // At says whether t is inside the quiet hours, by the wall clock of the zone on
 // that day: an hour that a clock change repeats is judged as it reads, twice.
 func (q *Quiet) At(t time.Time) bool {
-	if q == nil || q.From == q.To {
-		return false
-	}
-	from, err1 := minuteOfDay(q.From)
-	to, err2 := minuteOfDay(q.To)
-	zone, err3 := LoadZone(q.Zone)
-	if err1 != nil || err2 != nil || err3 != nil {
-		return false // checked at the edge; a zone the machine has lost must not stop the line
-	}
-	w := t.In(zone)
-	m := w.Hour()*60 + w.Minute()
-	if from < to {
-		return from <= m && m < to
-	}
-	return m >= from || m < to
+	c, ok := q.clock()
+	return ok && c.at(t)
 }
 
 // End returns the first later whole minute that is not quiet. It asks instants
 // one by one, so that a clock change inside the night needs no rule of its own.
 func (q *Quiet) End(t time.Time) time.Time {
 	m := t.Truncate(time.Minute).Add(time.Minute)
-	for limit := m.Add(49 * time.Hour); q.At(m) && m.Before(limit); {
+	c, ok := q.clock()
+	for limit := m.Add(49 * time.Hour); ok && c.at(m) && m.Before(limit); {
 		m = m.Add(time.Minute)
 	}
 	return m
+}
+
+// quietClock is Quiet as read: loading a zone reads a file, which is too much for
+// each minute of a night.
+type quietClock struct {
+	from, to int // minutes of the day
+	zone     *time.Location
+}
+
+// clock is not ok where it is never quiet.
+func (q *Quiet) clock() (c quietClock, ok bool) {
+	if q == nil || q.From == q.To {
+		return c, false
+	}
+	from, err1 := minuteOfDay(q.From)
+	to, err2 := minuteOfDay(q.To)
+	zone, err3 := LoadZone(q.Zone)
+	if err1 != nil || err2 != nil || err3 != nil {
+		return c, false // checked at the edge; a zone the machine has lost must not stop the line
+	}
+	return quietClock{from, to, zone}, true
+}
+
+func (c quietClock) at(t time.Time) bool {
+	w := t.In(c.zone)
+	m := w.Hour()*60 + w.Minute()
+	if c.from < c.to {
+		return c.from <= m && m < c.to
+	}
+	return m >= c.from || m < c.to
 }
 
 // minuteOfDay parses "HH:MM".

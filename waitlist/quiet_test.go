@@ -150,3 +150,18 @@ func TestQuietHoursCheckNamesTheFieldThatIsWrong(t *testing.T) {
 		wantWrong(t, p.Check(), c.field)
 	}
 }
+
+func TestZoneThatTheMachineHasLostIsNeverQuiet(t *testing.T) {
+	q := &Quiet{From: "00:00", To: "23:59", Zone: "Mars/Olympus"}
+	if q.At(noon) || !q.End(noon).Equal(noon.Add(time.Minute)) {
+		t.Errorf("quiet is %v, until %v", q.At(noon), q.End(noon))
+	}
+}
+
+func BenchmarkEndOfANight(b *testing.B) {
+	q := &Quiet{From: "22:00", To: "07:00", Zone: "America/New_York"}
+	at := time.Date(2026, time.March, 3, 3, 0, 0, 0, time.UTC)
+	for b.Loop() {
+		q.End(at)
+	}
+}
