@@ -107,6 +107,29 @@ func TestTheQueueIsBoundedByBytesAndByWhatAllHave(t *testing.T) {
 	})
 }
 
+func TestABacklogOfLongItemsIsNotSlowness(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t, func(c *HubConfig) { c.QueueBytes = 80_000 })
+		for i := range backlogMost {
+			n := messageFor(1, fmt.Sprint(i))
+			n.Item.Body = strings.Repeat("x", 10_000)
+			w.feed.backlog[1] = append(w.feed.backlog[1], n)
+		}
+		c := w.connectDeaf("fan=fan-1")
+		w.did("connected fan-1")
+		w.feed.add(messageFor(1, "live"))
+		w.hub.Wake()
+		synctest.Wait()
+		go c.pump()
+		c.next("hello")
+		for i := range backlogMost {
+			c.wantItems(fmt.Sprint("msg:", i))
+		}
+		c.wantItems("msg:live")
+	})
+}
+
 func (w *world) cutAll() {
 	w.hub.mu.Lock()
 	conns := slices.Collect(maps.Keys(w.hub.conns))
@@ -127,7 +150,7 @@ func TestAPeerThatStallsWithinAFrameHoldsNothingForLong(t *testing.T) {
 		if _, err := c.raw.Write(append(head, make([]byte, 4+maxFrame+1)...)); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(goodbyeMost + time.Second)
+		pass(goodbyeMost + time.Second)
 		if s := w.hub.Stats(); s.Connections != 0 {
 			t.Errorf("stats %+v", s)
 		}

@@ -41,6 +41,7 @@ type conn struct {
 	inside bool // fanNo is known and the hub has it
 	queue  [][]byte
 	bytes  int
+	grace  int // bytes above the limit, for a backlog, until the queue is empty
 	// held keeps what comes before the backlog is through.
 	catchingUp bool
 	held       []*message
@@ -95,6 +96,9 @@ func (c *conn) caughtUp(backlog []*message) {
 	c.mu.Lock()
 	fits := true
 	for _, m := range backlog {
+		if frame, err := m.frame(); err == nil {
+			c.grace += len(frame) // two hundred long messages are nobody's slowness
+		}
 		fits = fits && c.accept(m)
 	}
 	for _, m := range c.held {
@@ -194,7 +198,7 @@ func (c *conn) put(frame []byte) bool {
 	if c.hub.queuedBytes.Load() > cfg.QueueBytesAll {
 		most /= 8
 	}
-	if len(c.queue) >= cfg.Queue || c.bytes+len(frame) > most {
+	if len(c.queue) >= cfg.Queue || c.bytes+len(frame) > most+c.grace {
 		return false
 	}
 	c.queue = append(c.queue, frame)
@@ -214,7 +218,7 @@ func (c *conn) pop() []byte {
 	c.queue[0] = nil
 	c.queue = c.queue[1:]
 	if len(c.queue) == 0 {
-		c.queue = nil // an idle connection keeps no array
+		c.queue, c.grace = nil, 0 // an idle connection keeps no array
 	}
 	c.bytes -= len(frame)
 	c.hub.count(-1, -len(frame))

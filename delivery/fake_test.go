@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"fanline/notifier"
@@ -211,4 +212,10 @@ func turnID(opening int64) string { return notifier.TurnID("s", fmt.Sprint("o", 
 
 func updateFor(fan int64, id string, s notifier.TurnState) Notice {
 	return Notice{FanNo: fan, At: now(), Update: &notifier.Update{ID: id, State: s}}
+}
+
+// pass lets time pass in a synctest bubble, where it costs none, and all that it brings about happen.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }

@@ -38,12 +38,12 @@ func (f *fans) shard(fanNo int64) *shard {
 
 // enter makes c one of its fan's connections, and returns the oldest when there are too many: the caller closes it. A
 // connection that was closed meanwhile stays out.
-func (f *fans) enter(c *conn, fanNo int64) (oldest *conn, entered bool) {
+func (f *fans) enter(c *conn, fanNo int64) (oldest *conn) {
 	s := f.shard(fanNo)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !c.setFan(fanNo) {
-		return nil, false
+		return nil
 	}
 	old := s.conns[fanNo]
 	if len(old) == 0 {
@@ -52,9 +52,9 @@ func (f *fans) enter(c *conn, fanNo int64) (oldest *conn, entered bool) {
 	s.conns[fanNo] = append(slices.Clone(old), c)
 	f.presence.Connect(fanNo, c.session)
 	if len(old) >= f.perFan {
-		return old[0], true
+		return old[0]
 	}
-	return nil, true
+	return nil
 }
 
 // leave takes c out. With its fan's last connection goes what was scheduled for the fan: a connection that enters later

@@ -47,7 +47,7 @@ func (c *conn) enter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if oldest, _ := c.hub.fans.enter(c, fanNo); oldest != nil {
+	if oldest := c.hub.fans.enter(c, fanNo); oldest != nil {
 		oldest.close(closeTooMany)
 	}
 	return nil

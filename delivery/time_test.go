@@ -33,7 +33,7 @@ func TestAPushWaitsForItsMomentAndAsksHowTheTurnStands(t *testing.T) {
 			}
 		}
 		// The look of the next seconds returns the notices again, now that their time has come.
-		time.Sleep(3 * time.Second)
+		pass(3 * time.Second)
 		for _, c := range []*client{a, b, other, gone} {
 			c.wantNothing()
 		}
@@ -50,10 +50,10 @@ func TestATurnNotYetVisibleAtItsMomentIsAskedForAgain(t *testing.T) {
 		c, never := w.join(1), w.join(2)
 		w.feed.add(turnFor(1, 7, time.Second, time.Hour), turnFor(2, 7, time.Second, time.Hour))
 		w.hub.Wake()
-		time.Sleep(time.Second + 60*time.Millisecond)
+		pass(time.Second + 60*time.Millisecond)
 		w.feed.stand(TurnKey{7, 1}, notifier.StateOpen)
 		c.wantItems(turnID(7))
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		never.wantNothing()
 		if n := len(w.feed.askedFor()); n > 1+pushTries {
 			t.Errorf("asked %d times", n)
@@ -79,7 +79,7 @@ func TestAtTheCloseOfATurnItsStateIsToldOnce(t *testing.T) {
 		if f := claimed.next("update"); f.State != notifier.StateClaimed {
 			t.Errorf("update %+v", f)
 		}
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		w.feed.stand(TurnKey{7, 1}, notifier.StateOver)
 		for _, c := range []*client{lapsed, again} {
 			f := c.next("update")
@@ -88,7 +88,7 @@ func TestAtTheCloseOfATurnItsStateIsToldOnce(t *testing.T) {
 			}
 		}
 		w.feed.add(updateFor(1, turnID(7), notifier.StateOver))
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		for _, c := range []*client{lapsed, again, claimed} {
 			c.wantNothing()
 		}
@@ -108,10 +108,10 @@ func TestTheCloseOfATurnInTheBacklogIsToldToo(t *testing.T) {
 		w.feed.stand(TurnKey{9, 1}, notifier.StateOpen)
 		c := w.join(1)
 		c.wantItems(turnID(7))
-		time.Sleep(11 * time.Second)
+		pass(11 * time.Second)
 		c.wantItems(turnID(9))
 		w.feed.stand(TurnKey{9, 1}, notifier.StateOver)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		for range 3 {
 			if f := c.next("update"); f.State != notifier.StateOver {
 				t.Errorf("update %+v", f)
@@ -135,7 +135,7 @@ func TestTheFeedIsReadEachSecondAndAFaultLosesNothing(t *testing.T) {
 		w.feed.fail(errors.New("away"))
 		w.feed.add(messageFor(1, "b"), turnFor(1, 7, 2*time.Second, time.Hour))
 		w.feed.stand(TurnKey{7, 1}, notifier.StateOpen)
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		c.wantNothing()
 		w.feed.fail(nil)
 		c.wantItems("msg:b", turnID(7))
@@ -155,7 +155,7 @@ func TestAPushWaitsForAFeedThatDoesNotAnswer(t *testing.T) {
 		w.hub.Wake()
 		synctest.Wait()
 		w.feed.fail(errors.New("away"))
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		c.wantNothing()
 		w.feed.fail(nil)
 		c.wantItems(turnID(7))
@@ -169,7 +169,7 @@ func TestWakesThatComeTogetherAreOneLook(t *testing.T) {
 		for range 1000 {
 			w.hub.Wake()
 		}
-		time.Sleep(500 * time.Millisecond)
+		pass(500 * time.Millisecond)
 		if n := w.hub.Stats().Looks; n > 2 {
 			t.Errorf("%d looks", n)
 		}
@@ -188,13 +188,13 @@ func TestATokenIsWarnedOfAndEndsWith4001(t *testing.T) {
 				s := w.connect("fan=fan-1&life=" + c.life.String())
 				s.next("hello")
 				for range 2 {
-					time.Sleep(c.warnAt / 2)
+					pass(c.warnAt / 2)
 				}
 				f := s.next("expiring")
 				if d := f.at.Sub(start); d != c.warnAt || f.InS != int((c.life-c.warnAt)/time.Second) {
 					t.Errorf("warned at %v: %+v", d, f)
 				}
-				time.Sleep(c.life - c.warnAt)
+				pass(c.life - c.warnAt)
 				s.wantClose(4001)
 				if d := now().Sub(start); d != c.life {
 					t.Errorf("closed after %v", d)
@@ -210,17 +210,17 @@ func TestANewTokenRenewsInPlace(t *testing.T) {
 		w := newBubble(t, nil)
 		c := w.connect("fan=fan-1&life=40s")
 		c.next("hello")
-		time.Sleep(20 * time.Second)
+		pass(20 * time.Second)
 		c.next("expiring")
 		c.send(`{"type":"token","token":"fan-1 100s"}`)
 		synctest.Wait()
-		time.Sleep(30 * time.Second) // past the first one's end
+		pass(30 * time.Second) // past the first one's end
 		c.wantNothing()
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		if f := c.next("expiring"); f.InS != 60 {
 			t.Errorf("expiring %+v", f)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		c.wantClose(4001)
 	})
 }
@@ -231,11 +231,11 @@ func TestASilentPeerIsClosedAfterTwoHeartbeats(t *testing.T) {
 		w := newBubble(t, func(c *HubConfig) { c.WriteTimeout = time.Hour })
 		alive := w.join(1)
 		w.connectDeaf("fan=fan-2")
-		time.Sleep(49 * time.Second)
+		pass(49 * time.Second)
 		if n := w.hub.Stats().Connections; n != 2 {
 			t.Errorf("%d connections", n)
 		}
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if n := w.hub.Stats().Connections; n != 1 {
 			t.Errorf("%d connections", n)
 		}
@@ -248,11 +248,11 @@ func TestAWriteThatTakesFiveSecondsEndsTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t, nil)
 		w.connectDeaf("fan=fan-1") // the pipe has no buffer: hello is never through
-		time.Sleep(5*time.Second - time.Millisecond)
+		pass(5*time.Second - time.Millisecond)
 		if s := w.hub.Stats(); s.Connections != 1 || s.SlowCloses != 0 {
 			t.Errorf("%+v", s)
 		}
-		time.Sleep(2 * time.Millisecond)
+		pass(2 * time.Millisecond)
 		if s := w.hub.Stats(); s.Connections != 0 || s.SlowCloses != 1 {
 			t.Errorf("%+v", s)
 		}
@@ -266,7 +266,7 @@ func TestStoppingCutsOffWhoDoesNotAnswerWhenTimeIsUp(t *testing.T) {
 		for i := range 10 {
 			w.connectDeaf(fmt.Sprint("fan=fan-", i))
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		start := time.Now()
 		w.stop()
 		if d := time.Since(start); d > 15*time.Second {
@@ -285,7 +285,7 @@ func TestADatabaseThatIsAwayWhileAFanConnectsSendsThemElsewhere(t *testing.T) {
 		w.feed.fail(errors.New("away"))
 		c = w.connect("fan=fan-1")
 		c.next("hello")
-		time.Sleep(300 * time.Millisecond)
+		pass(300 * time.Millisecond)
 		w.feed.fail(nil)
 		w.did("connected fan-1")
 	})
@@ -307,14 +307,14 @@ func TestWhatIsRememberedOfItemsIsBounded(t *testing.T) {
 			t.Error("one of the last is forgotten")
 		}
 		for range 10 { // met again and again, it stays
-			time.Sleep(rememberFor - time.Second)
+			pass(rememberFor - time.Second)
 			if s.meet(99_999, time.Now()) {
 				t.Error("forgotten")
 			}
 		}
-		time.Sleep(rememberFor)
+		pass(rememberFor)
 		s.age(time.Now())
-		time.Sleep(rememberFor)
+		pass(rememberFor)
 		s.age(time.Now())
 		if s.young != nil || s.old != nil {
 			t.Error("kept for ever")

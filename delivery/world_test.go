@@ -27,7 +27,7 @@ type world struct {
 	presence *fakePresence
 	hub      *Hub
 	server   *http.Server
-	dial     func(ctx context.Context, network, addr string) (net.Conn, error)
+	dial     dialer
 }
 
 // newWorld serves on the loopback interface with socket buffers so small that a reader who stalls is noticed.
@@ -51,7 +51,9 @@ func newBubble(t testing.TB, change func(*HubConfig)) *world {
 	return startWorld(t, change, l, l.dial)
 }
 
-func startWorld(t testing.TB, change func(*HubConfig), l net.Listener, dial func(context.Context, string, string) (net.Conn, error)) *world {
+type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
+func startWorld(t testing.TB, change func(*HubConfig), l net.Listener, dial dialer) *world {
 	w := &world{
 		t: t, feed: newFakeFeed(), acts: &fakeActs{did: make(chan string, 1000)},
 		presence: &fakePresence{conns: map[string]int64{}}, dial: dial,
