@@ -76,25 +76,34 @@ func (s *Server) batchCalls() {
 
 type batchOpenings struct {
 	ShowPath
-	Body[rawBatch, OpeningsBatch]
+	Sent[rawBatch, OpeningsBatch]
 }
 
 func (s *Server) batchOpenings(ctx context.Context, in *batchOpenings) (*Answer[BatchResults], error) {
-	items := in.Body.Body.value.Openings
+	items := in.Body.value.Openings
 	if len(items) > maxBatch {
 		return nil, waitlist.Wrong("openings", "openings has %d items; at most %d are allowed", len(items), maxBatch)
 	}
 	out := BatchResults{Results: make([]BatchResult, len(items))}
 	for i, item := range items {
-		out.Results[i] = s.batchOpening(ctx, in.Show, fmt.Sprintf("openings[%d]", i), item)
+		if len(item) == 0 || item[0] != '{' { // null is empty
+			at := fmt.Sprintf("openings[%d]", i)
+			out.Results[i] = BatchResult{problem: unreadable(FieldError{at, at + " must be an object"})}
+			continue
+		}
+		out.Results[i] = s.batchOpening(ctx, in.Show, item)
 	}
 	return answer(http.StatusOK, out)
 }
 
-func (s *Server) batchOpening(ctx context.Context, show, at string, item json.RawMessage) BatchResult {
+// batchOpening is one item; what is wrong with it is named as in a single call.
+func (s *Server) batchOpening(ctx context.Context, show string, item json.RawMessage) BatchResult {
 	var b BatchOpening
-	if p := decode(item, &b, at); p != nil {
+	if p := decode(item, &b, ""); p != nil {
 		return BatchResult{id: b.ID, problem: p}
+	}
+	if err := waitlist.CheckID("id", b.ID); err != nil {
+		return BatchResult{id: b.ID, problem: s.problem(ctx, err)}
 	}
 	o, created, err := s.record(ctx, show, b.ID, &b.OpeningRequest)
 	switch {

@@ -61,19 +61,19 @@ func creating(op huma.Operation) huma.Operation {
 	return op
 }
 
-// Body is a request body: decoded into V, documented as D.
-type Body[V, D any] struct {
+// Sent is a request body: decoded into V, documented as D.
+type Sent[V, D any] struct {
 	Body strict[V, D]
 }
 
-func (b *Body[V, D]) fault() *Problem { return b.Body.problem }
+func (b *Sent[V, D]) fault() *Problem { return b.Body.problem }
 
-// OptionalBody is a Body that may be missing.
-type OptionalBody[V, D any] struct {
+// MaybeSent is a body that may be missing.
+type MaybeSent[V, D any] struct {
 	Body *strict[V, D]
 }
 
-func (b *OptionalBody[V, D]) fault() *Problem {
+func (b *MaybeSent[V, D]) fault() *Problem {
 	if b.Body == nil {
 		b.Body = &strict[V, D]{}
 	}
@@ -132,13 +132,3 @@ func made[T any](created bool, body T) (*Answer[T], error) {
 
 // Nothing is the answer 204.
 type Nothing struct{}
-
-// describe fills in what the document says of the whole.
-func describe(o *huma.OpenAPI) {
-	o.Info.Description = "Tells the fans on a show's waitlist that a seat opened. Times are RFC 3339 in UTC with milliseconds; " +
-		"durations are whole seconds. Errors are application/problem+json with a code. Unknown fields and parameters are refused."
-	o.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"apiKey":   {Type: "http", Scheme: "bearer", Description: "The ticketing app's API key: its secret alone."},
-		"fanToken": {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "A JWT whose sub is the fan id; HS256, RS256, ES256 or EdDSA; exp is required."},
-	}
-}

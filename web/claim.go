@@ -52,11 +52,11 @@ func (s *Server) claimCalls() {
 
 type claim struct {
 	OpeningPath
-	Body[ClaimRequest, ClaimRequest]
+	Sent[ClaimRequest, ClaimRequest]
 }
 
 func (s *Server) claim(ctx context.Context, in *claim) (*Answer[Claim], error) {
-	return s.claimFor(ctx, in.ref(), in.Body.Body.value.FanID)
+	return s.claimFor(ctx, in.ref(), in.Body.value.FanID)
 }
 
 func (s *Server) claimFor(ctx context.Context, ref waitlist.OpeningRef, fan string) (*Answer[Claim], error) {
@@ -89,22 +89,22 @@ func (s *Server) confirmClaim(ctx context.Context, in *ClaimPath) (*Answer[Claim
 
 type releaseClaim struct {
 	ClaimPath
-	OptionalBody[ReleaseRequest, ReleaseRequest]
+	MaybeSent[ReleaseRequest, ReleaseRequest]
 }
 
 func (s *Server) releaseClaim(ctx context.Context, in *releaseClaim) (*Answer[Claim], error) {
 	return in.on(func(id string) (waitlist.Claim, error) {
-		return s.cfg.Lines.Release(ctx, id, in.OptionalBody.Body.value.Reason)
+		return s.cfg.Lines.Release(ctx, id, in.Body.value.Reason)
 	})
 }
 
 type extendClaim struct {
 	ClaimPath
-	Body[ExtendRequest, ExtendRequest]
+	Sent[ExtendRequest, ExtendRequest]
 }
 
 func (s *Server) extendClaim(ctx context.Context, in *extendClaim) (*Answer[Claim], error) {
-	by := in.Body.Body.value.ByS
+	by := in.Body.value.ByS
 	return in.on(func(id string) (waitlist.Claim, error) {
 		return s.cfg.Lines.Extend(ctx, id, time.Duration(min(max(by, 0), 1<<30))*time.Second)
 	})

@@ -133,7 +133,7 @@ func (d *decoder) list(raw json.RawMessage, dst reflect.Value, path string) {
 	dst.Set(reflect.MakeSlice(dst.Type(), len(items), len(items)))
 	for i, item := range items {
 		at := path + "[" + strconv.Itoa(i) + "]"
-		if string(item) == "null" {
+		if string(item) == "null" && dst.Type().Elem() != rawType {
 			d.wrong(at, "must not be null")
 			continue
 		}
@@ -155,6 +155,7 @@ func child(path, name string) string {
 var (
 	optPackage  = reflect.TypeFor[waitlist.Opt[int]]().PkgPath()
 	unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+	rawType     = reflect.TypeFor[json.RawMessage]()
 	timeType    = reflect.TypeFor[time.Time]()
 	milliType   = reflect.TypeFor[waitlist.Milli]()
 )

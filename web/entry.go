@@ -64,11 +64,11 @@ func (s *Server) entryCalls() {
 
 type join struct {
 	ShowPath
-	Body[JoinRequest, JoinRequest]
+	Sent[JoinRequest, JoinRequest]
 }
 
 func (s *Server) join(ctx context.Context, in *join) (*Answer[Entry], error) {
-	e, created, err := s.cfg.Lines.Join(ctx, in.Show, in.Body.Body.value.join())
+	e, created, err := s.cfg.Lines.Join(ctx, in.Show, in.Body.value.join())
 	if err != nil {
 		return nil, err
 	}
@@ -133,11 +133,11 @@ func (s *Server) getEntry(ctx context.Context, in *entryPath) (*Answer[Entry], e
 type changeEntry struct {
 	ShowPath
 	FanPath
-	Body[EntryPatch, EntryPatch]
+	Sent[EntryPatch, EntryPatch]
 }
 
 func (s *Server) changeEntry(ctx context.Context, in *changeEntry) (*Answer[Entry], error) {
-	p := in.Body.Body.value
+	p := in.Body.value
 	e, err := s.cfg.Lines.ChangeEntry(ctx, in.Show, in.Fan, waitlist.EntryChange{
 		Party: p.PartySize, Tier: p.Tier, Move: waitlist.Move(p.Move), Reason: p.Reason,
 	})

@@ -68,11 +68,11 @@ func (s *Server) getInbox(ctx context.Context, in *getInbox) (*Answer[InboxPage]
 }
 
 type readInbox struct {
-	Body[ReadRequest, ReadRequest]
+	Sent[ReadRequest, ReadRequest]
 }
 
 func (s *Server) readInbox(ctx context.Context, in *readInbox) (*Answer[Unread], error) {
-	r := in.Body.Body.value
+	r := in.Body.value
 	if err := r.check(); err != nil {
 		return nil, err
 	}

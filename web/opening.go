@@ -97,11 +97,11 @@ func (s *Server) openingCalls() {
 
 type putOpening struct {
 	OpeningPath
-	Body[OpeningRequest, OpeningRequest]
+	Sent[OpeningRequest, OpeningRequest]
 }
 
 func (s *Server) putOpening(ctx context.Context, in *putOpening) (*Answer[Opening], error) {
-	o, created, err := s.record(ctx, in.Show, in.Opening, &in.Body.Body.value)
+	o, created, err := s.record(ctx, in.Show, in.Opening, &in.Body.value)
 	if err != nil {
 		return nil, err
 	}

@@ -136,7 +136,7 @@ func (s *Server) route() {
 	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath = "", "", ""
 	cfg.CreateHooks = nil // they put $schema into every answer
 	cfg.RejectUnknownQueryParameters = true
-	cfg.Formats = map[string]huma.Format{"application/json": jsonFormat}
+	cfg.Formats = map[string]huma.Format{"application/json": jsonFormat, "json": jsonFormat}
 	describe(cfg.OpenAPI)
 	s.api = humachi.New(s.router, cfg)
 	s.api.UseMiddleware(s.limits)

@@ -112,11 +112,11 @@ func (s *Server) showCalls() {
 
 type putShow struct {
 	ShowPath
-	Body[waitlist.ShowChange, ShowRequest]
+	Sent[waitlist.ShowChange, ShowRequest]
 }
 
 func (s *Server) putShow(ctx context.Context, in *putShow) (*Answer[Show], error) {
-	change := in.Body.Body.value
+	change := in.Body.value
 	if err := checkTemplates(change.Templates.Value); err != nil {
 		return nil, err
 	}

@@ -34,11 +34,11 @@ func (s *Server) turnCalls() {
 
 type giveTurn struct {
 	OpeningPath
-	Body[TurnRequest, TurnRequest]
+	Sent[TurnRequest, TurnRequest]
 }
 
 func (s *Server) giveTurn(ctx context.Context, in *giveTurn) (*Nothing, error) {
-	r := in.Body.Body.value
+	r := in.Body.value
 	if err := waitlist.CheckFanID("fan_id", r.FanID); err != nil {
 		return nil, err
 	}
