@@ -235,6 +235,9 @@ func (a *actor) fail(o *opening, what string, err error) {
 	a.tell(o, verbFailed, "%s %s: %s", a.name, what, word)
 }
 
+// replayed is how late a turn is that waited for the fan to connect.
+const replayed = time.Second
+
 // tellTurn says whose turn it is, and how long after the seat came free, or was
 // passed on, the frame was at the fan's socket.
 func (a *actor) tellTurn(o *opening, item Item) {
@@ -242,6 +245,10 @@ func (a *actor) tellTurn(o *opening, item Item) {
 	verb := verbTurn
 	if next {
 		verb = verbNext
+	}
+	if late := item.At.Sub(item.OpensAt); late > replayed {
+		a.tell(o, verb, "%s, picked up after %s", a.name, span(late))
+		return
 	}
 	a.tell(o, verb, "%s, told in %s", a.name, span(item.At.Sub(since)))
 }
@@ -254,10 +261,13 @@ func (s *Story) tellForeign(ctx context.Context, o *opening) {
 			return
 		}
 		o.mu.Lock()
-		o.quantity = max(now.Quantity, len(now.Seats))
+		o.quantity = now.Quantity
 		o.mu.Unlock()
-		s.tale.tell(o.show, seatName(o.id), verbFreed, "%s, by somebody else: %s",
-			seats(max(now.Quantity, len(now.Seats))), reasons[now.Reason])
+		who := "by somebody else"
+		if now.RecordedAt.Before(s.started) {
+			who = "before this start"
+		}
+		s.tale.tell(o.show, seatName(o.id), verbFreed, "%s, %s: %s", seats(now.Quantity), who, reasons[now.Reason])
 	})
 }
 

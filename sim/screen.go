@@ -95,7 +95,8 @@ func (p *Progress) line(done int, now time.Time) string {
 	perSecond := rate(done, took)
 	left := ""
 	if perSecond > 0 && done < p.total {
-		left = "  " + span(time.Duration(float64(p.total-done)/float64(perSecond)*float64(time.Second))) + " left"
+		seconds := (p.total - done + perSecond - 1) / perSecond
+		left = "  " + span(time.Duration(seconds)*time.Second) + " left"
 	}
 	full := min(barWidth, barWidth*done/p.total)
 	bar := strings.Repeat("#", full) + strings.Repeat("-", barWidth-full)

@@ -65,16 +65,25 @@ func (s *Story) setStadium(ctx context.Context) error {
 	return nil
 }
 
+// importLines is how many fans one import brings. A single stream would vanish into
+// the buffers of the socket, and its progress would say little.
+const importLines = 5000
+
 func (s *Story) importStadium(ctx context.Context, there, missing int) error {
 	bar := newProgress(s.scr, short(stadiumShow, 9)+" line", missing, s.now)
-	report, err := s.app.Import(ctx, stadiumShow, stadiumJoins(there+1, s.cfg.Stadium), bar.Set)
-	bar.Done(report.Imported + report.Existing)
-	if err != nil {
-		return fmt.Errorf("set up the stadium show: %w", err)
+	for done := 0; done < missing; {
+		n := min(importLines, missing-done)
+		report, err := s.app.Import(ctx, stadiumShow, stadiumJoins(there+done+1, there+done+n), nil)
+		if err == nil && report.Rejected > 0 {
+			err = fmt.Errorf("%d fans refused, the first: %v", report.Rejected, report.Errors)
+		}
+		if err != nil {
+			return fmt.Errorf("set up the stadium show: %w", err)
+		}
+		done += n
+		bar.Set(done)
 	}
-	if report.Rejected > 0 {
-		return fmt.Errorf("set up the stadium show: %d fans refused, the first: %v", report.Rejected, report.Errors)
-	}
+	bar.Done(missing)
 	return nil
 }
 

@@ -37,14 +37,15 @@ type StoryConfig struct {
 
 // Story is the demo: two shows, their fans, and a seat freed every few seconds.
 type Story struct {
-	cfg  StoryConfig
-	run  string // begins the opening ids of this run
-	http *http.Client
-	app  *App
-	scr  *screen
-	tale *tale
-	now  func() time.Time
-	wg   sync.WaitGroup // what fans are doing
+	cfg     StoryConfig
+	run     string // begins the opening ids of this run
+	http    *http.Client
+	app     *App
+	scr     *screen
+	tale    *tale
+	now     func() time.Time
+	started time.Time
+	wg      sync.WaitGroup // what fans are doing
 
 	frontMu    sync.Mutex
 	frontPlace int64 // the last place of the stadium's line that was given a socket
@@ -66,7 +67,7 @@ func NewStory(cfg StoryConfig) (*Story, error) {
 	}
 	cfg = cfg.withDefaults()
 	s := &Story{
-		cfg: cfg, http: NewHTTPClient(), now: time.Now,
+		cfg: cfg, http: NewHTTPClient(), now: time.Now, started: time.Now(),
 		run:    "demo-" + strconv.FormatInt(time.Now().UnixMilli(), 36),
 		scr:    &screen{out: cfg.Out, terminal: cfg.Terminal},
 		actors: map[*actor]bool{}, openings: map[string]*opening{},

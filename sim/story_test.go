@@ -49,7 +49,7 @@ func openHouse(t *testing.T) *house {
 	mux.HandleFunc("GET /v1/shows/{show}/entries", h.entries)
 	mux.HandleFunc("GET /v1/shows/{show}/entries/{fan}", h.entry)
 	mux.HandleFunc("PUT /v1/shows/{show}/openings/{opening}", h.free)
-	mux.HandleFunc("GET /v1/shows/{show}/openings/{opening}", says(200, `{"quantity":1,"reason":"returned"}`))
+	mux.HandleFunc("GET /v1/shows/{show}/openings/{opening}", says(200, `{"quantity":1,"reason":"returned","recorded_at":"2999-01-02T03:04:05.678Z"}`))
 	mux.HandleFunc("POST /v1/me/turns/{show}/{opening}/claim", h.claim)
 	mux.HandleFunc("POST /v1/me/turns/{show}/{opening}/decline", h.decline)
 	mux.HandleFunc("POST /v1/claims/{claim}/confirm", says(200, `{"state":"confirmed","seats":1}`))
