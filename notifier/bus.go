@@ -60,7 +60,9 @@ type BusConfig struct {
 
 // Bus brings events to their subscribers and works the lanes, on River. Its
 // methods may be called concurrently; Start once.
-type Bus struct{ start, stop func(ctx context.Context) error }
+type Bus struct {
+	start, stop func(ctx context.Context) error
+}
 
 // NewBus returns a Bus on driver's database.
 func NewBus[TTx any](driver riverdriver.Driver[TTx], cfg BusConfig) (*Bus, error) {
