@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// What the instances and their callers share.
+const (
+	apiKey    = "bench-api-key-0123456789abcdef"
+	fanSecret = "bench-fan-secret-0123456789abcdef"
+)
+
+// instance is a running `fanline serve`.
+type instance struct {
+	cmd  *exec.Cmd
+	url  string
+	done chan error // how it ended, once
+}
+
+// serve starts one more instance and returns when it serves.
+func (b *bench) serve(ctx context.Context) (*instance, error) {
+	log, err := os.Create(filepath.Join(b.dir, fmt.Sprintf("instance-%s-%d.log", b.progress.name, len(b.running))))
+	if err != nil {
+		return nil, err
+	}
+	i := &instance{cmd: exec.Command(b.program, "serve"), done: make(chan error, 1)}
+	i.cmd.Env = append(os.Environ(),
+		"DATABASE_URL="+b.url, "REDIS_URL="+b.redis.URL(),
+		"FANLINE_ADDR=127.0.0.1:0", "FANLINE_OPS_ADDR=127.0.0.1:0",
+		"FANLINE_API_KEYS=bench:"+apiKey, "FANLINE_FAN_JWT_SECRET="+fanSecret,
+		// What is measured is not the limit that guards a checkout.
+		"FANLINE_CLAIMS_PER_S=1000000", "FANLINE_LOG=info",
+	)
+	stderr, err := i.cmd.StderrPipe()
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	// A Ctrl-C in the terminal is ours to answer.
+	i.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	dieWithUs(i.cmd.SysProcAttr)
+	started, serving := make(chan error), make(chan string, 1)
+	go i.own(started, serving, stderr, log)
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	b.running = append(b.running, i)
+	return i, i.ready(ctx, serving, log.Name())
+}
+
+// own keeps the process from start to end on one thread: the kernel takes the end of the thread that started it for the
+// death of its parent.
+func (i *instance) own(started chan<- error, serving chan<- string, stderr io.Reader, log *os.File) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer log.Close()
+	err := i.cmd.Start()
+	started <- err
+	if err == nil {
+		follow(stderr, log, serving)
+		i.done <- i.cmd.Wait()
+	}
+}
+
+// follow keeps what an instance logs, and finds the address that it serves.
+func follow(stderr io.Reader, log io.Writer, serving chan<- string) {
+	in := bufio.NewScanner(stderr)
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		fmt.Fprintln(log, in.Text())
+		var line struct{ Msg, Addr string }
+		if json.Unmarshal(in.Bytes(), &line) == nil && line.Msg == "serving" {
+			serving <- line.Addr
+		}
+	}
+}
+
+func (i *instance) ready(ctx context.Context, serving <-chan string, log string) error {
+	select {
+	case addr := <-serving:
+		i.url = "http://" + addr
+		return nil
+	case err := <-i.done:
+		i.done <- err
+		said, _ := os.ReadFile(log)
+		return fmt.Errorf("fanline serve ended: %w\n%s", err, said)
+	case <-time.After(30 * time.Second):
+		return errors.New("fanline serve does not serve after 30 s")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// stopInstances asks all of them to stop, in order of their start, and insists after a while.
+func (b *bench) stopInstances() error {
+	var errs []error
+	for _, i := range b.running {
+		_ = i.cmd.Process.Signal(syscall.SIGTERM)
+	}
+	for _, i := range b.running {
+		select {
+		case err := <-i.done:
+			errs = append(errs, err)
+		case <-time.After(15 * time.Second):
+			_ = i.cmd.Process.Kill()
+			<-i.done
+			errs = append(errs, errors.New("an instance did not stop in 15 s"))
+		}
+	}
+	b.running = nil
+	return errors.Join(errs...)
+}

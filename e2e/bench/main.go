@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// benchmark is one of the list.
+type benchmark struct {
+	name, what string
+	run        func(ctx context.Context, b *bench) error
+}
+
+// benchmarks are all of them, in the order in which they run.
+var benchmarks = []benchmark{
+	{"joins", "joins gathered, at the store's call and over HTTP", joins},
+}
+
+// options are the flags.
+type options struct {
+	run   string
+	json  bool
+	quick bool
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.run, "run", "", "benchmarks to run, as NAME,...; all without it:\n"+list())
+	flag.BoolVar(&o.json, "json", false, "print one JSON object a line in place of the table")
+	flag.BoolVar(&o.quick, "quick", false, "a tenth of the pairs: for trying things, not for figures to keep")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func list() string {
+	var b strings.Builder
+	for _, m := range benchmarks {
+		fmt.Fprintf(&b, "  %-12s %s\n", m.name, m.what)
+	}
+	return b.String()
+}
+
+// chosen are the benchmarks that -run names.
+func chosen(names string) ([]benchmark, error) {
+	if names == "" {
+		return benchmarks, nil
+	}
+	var picked []benchmark
+	for _, name := range strings.Split(names, ",") {
+		i := slices.IndexFunc(benchmarks, func(m benchmark) bool { return m.name == strings.TrimSpace(name) })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no benchmark %q; there are:\n%s", name, list())
+		}
+		picked = append(picked, benchmarks[i])
+	}
+	return picked, nil
+}
+
+// run runs the benchmarks and prints what they found, also when one of them fails.
+func run(ctx context.Context, o options) (err error) {
+	picked, err := chosen(o.run)
+	if err != nil {
+		return err
+	}
+	r, err := newRig(ctx, o.quick)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	var results []result
+	for _, m := range picked {
+		found, err := r.bench(ctx, m)
+		if err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", m.name, err), show(o, r, results))
+		}
+		results = append(results, found...)
+	}
+	return show(o, r, results)
+}
+
+func show(o options, r *rig, results []result) error {
+	if o.json {
+		return lines(os.Stdout, results)
+	}
+	fmt.Printf("\n%s\n\n", r.machine)
+	return table(os.Stdout, results)
+}
