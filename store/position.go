@@ -59,8 +59,8 @@ func (s *Store) FoldPositions(ctx context.Context) error {
 			return err
 		}
 		_, err := tx.Exec(ctx, `
-			WITH some AS (SELECT ctid FROM line_deltas LIMIT $1),
-			gone AS (DELETE FROM line_deltas WHERE ctid = ANY(ARRAY(SELECT ctid FROM some)) RETURNING *)
+			WITH taken AS (SELECT ctid FROM line_deltas LIMIT $1),
+			gone AS (DELETE FROM line_deltas WHERE ctid = ANY(ARRAY(SELECT ctid FROM taken)) RETURNING *)
 			INSERT INTO line_blocks AS b (show_no, block, active, dormant)
 			SELECT show_no, block, sum(active), sum(dormant) FROM gone GROUP BY 1, 2 ORDER BY 1, 2
 			ON CONFLICT (show_no, block) DO UPDATE
