@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 
@@ -59,14 +60,16 @@ func (r BatchResult) MarshalJSON() ([]byte, error) {
 	}{r.status, r.opening})
 }
 
-// Schema documents both forms.
+// Schema documents the fields of both forms.
 func (BatchResult) Schema(r huma.Registry) *huma.Schema {
-	status := &huma.Schema{Type: huma.TypeObject, Required: []string{"status"}, Properties: map[string]*huma.Schema{
-		"status": {Type: huma.TypeInteger, Examples: []any{201}}, "id": {Type: huma.TypeString},
-	}}
-	return &huma.Schema{AllOf: []*huma.Schema{status, {AnyOf: []*huma.Schema{
-		r.Schema(reflect.TypeFor[Opening](), true, ""), r.Schema(reflect.TypeFor[Problem](), true, ""),
-	}}}}
+	props := map[string]*huma.Schema{}
+	maps.Copy(props, r.Schema(reflect.TypeFor[Problem](), false, "").Properties)
+	maps.Copy(props, r.Schema(reflect.TypeFor[Opening](), false, "").Properties)
+	return &huma.Schema{
+		Type: huma.TypeObject, Properties: props, Required: []string{"status"},
+		Description: "The status that a single call would have had, beside the opening or the problem. " +
+			"A problem has the item's id too, where it could be read.",
+	}
 }
 
 func (s *Server) batchCalls() {
@@ -80,7 +83,8 @@ type batchOpenings struct {
 }
 
 func (s *Server) batchOpenings(ctx context.Context, in *batchOpenings) (*Answer[BatchResults], error) {
-	items := in.Body.value.Openings
+	var batch rawBatch = in.Body.value
+	items := batch.Openings
 	if len(items) > maxBatch {
 		return nil, waitlist.Wrong("openings", "openings has %d items; at most %d are allowed", len(items), maxBatch)
 	}

@@ -47,9 +47,11 @@ func syntax(data []byte, err error) string {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at = min(int(e.Offset), len(data))
 	}
-	line := 1 + bytes.Count(data[:at], []byte("\n"))
-	column := at - bytes.LastIndexByte(data[:at], '\n') - 1
-	return fmt.Sprintf("not valid JSON at line %d, column %d: %v", line, column, err)
+	where := fmt.Sprintf("column %d", at-bytes.LastIndexByte(data[:at], '\n')-1)
+	if n := bytes.Count(data[:at], []byte("\n")); n > 0 {
+		where = fmt.Sprintf("line %d, %s", n+1, where)
+	}
+	return fmt.Sprintf("not valid JSON at %s: %v", where, err)
 }
 
 type decoder struct{ errs []FieldError }

@@ -61,15 +61,14 @@ func (s *Server) importEntries(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	control := http.NewResponseController(w)
-	_ = control.SetWriteDeadline(time.Time{})
+	bound(control, time.Time{})
 	imp := &importer{join: func(batch []waitlist.Join) ([]waitlist.Joined, error) {
 		ctx, cancel := context.WithTimeout(r.Context(), s.cfg.Timeout)
 		defer cancel()
 		return s.cfg.Lines.JoinMany(ctx, show, batch)
 	}}
 	err := imp.run(&patientReader{r.Body, control}, formatOf(r.Header))
-	_ = control.SetReadDeadline(time.Time{})
-	_ = control.SetWriteDeadline(time.Now().Add(writePatience))
+	bound(control, time.Now().Add(patience))
 	if err != nil {
 		p := *s.problem(r.Context(), err)
 		if n := imp.done.Imported + imp.done.Existing; n > 0 {
@@ -88,7 +87,10 @@ type patientReader struct {
 }
 
 func (p *patientReader) Read(b []byte) (int, error) {
+	// It goes again after each read: net/http reads on past the body's end, and an
+	// expired one would end the context of the last batch.
 	_ = p.control.SetReadDeadline(time.Now().Add(bodyPatience))
+	defer func() { _ = p.control.SetReadDeadline(time.Time{}) }()
 	return p.r.Read(b)
 }
 

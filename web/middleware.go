@@ -24,9 +24,9 @@ const (
 	maxBody = 1 << 20
 	// bodyPatience is how long a body may take to arrive.
 	bodyPatience = 10 * time.Second
-	// writePatience bounds everything from the request's head to the last byte
-	// of its answer, but for the stream and imports.
-	writePatience = time.Minute
+	// patience bounds everything from the request's head to the last byte of its
+	// answer, also where nobody reads the body; but for the stream and imports.
+	patience = time.Minute
 	// defaultTimeout is how long a call may work.
 	defaultTimeout = 15 * time.Second
 )
@@ -58,7 +58,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		r = r.WithContext(context.WithValue(r.Context(), metaKey{}, m))
 		rec := &recorder{ResponseWriter: w}
 		setHeaders(rec.Header(), m.id)
-		_ = http.NewResponseController(w).SetWriteDeadline(began.Add(writePatience))
+		bound(http.NewResponseController(w), began.Add(patience))
 		s.metrics.inFlight.Inc()
 		defer func() {
 			fault := recover()
@@ -73,6 +73,13 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(rec, r)
 	})
+}
+
+// bound ends reading from and writing to the caller at t; zero: never. Not all
+// writers can: those of tests.
+func bound(control *http.ResponseController, t time.Time) {
+	_ = control.SetReadDeadline(t)
+	_ = control.SetWriteDeadline(t)
 }
 
 func (s *Server) panicked(ctx context.Context, rec *recorder, fault any) {
