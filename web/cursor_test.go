@@ -95,7 +95,10 @@ func TestACursorBelongsToItsList(t *testing.T) {
 	}
 	r.fan("GET", "/v1/me/inbox?cursor="+good, "").problem(422, "invalid", "cursor")
 	r.fan("GET", "/v1/me/entries?cursor="+good, "").problem(422, "invalid", "cursor")
-	r.app("GET", "/v1/shows/s1/entries?state=waiting&after_place=1&cursor="+good, "").problem(422, "invalid", "after_place")
+	r.app("GET", "/v1/shows/s1/entries?state=waiting&after_place=1&cursor="+good, "").json(200)
+	if after := r.store.filter.AfterPlace; after == nil || *after != 4 {
+		t.Errorf("went on after %v", after)
+	}
 	for _, text := range []string{
 		`{"v":2,"of":"shows"}`, `{"v":1,"of":"shows","x":1}`, `{"of":"shows"}`, `{"v":1,"of":"shows","id":"a\u0000"}`,
 		`{"v":1,"of":"shows","no":1e3}`, ` {"v":1,"of":"shows"}`, `[]`, `null`, ``, `{"v":1,"of":"shows","at":"20260-09-01T00:00:00Z"}`,

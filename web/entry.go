@@ -90,7 +90,7 @@ type listEntries struct {
 	ShowPath
 	PageQuery
 	State      waitlist.State  `query:"state" enum:"waiting,holding,bought,left,removed" doc:"Only entries in that state."`
-	AfterPlace optional[int64] `query:"after_place" doc:"Only entries behind that place; not together with cursor."`
+	AfterPlace optional[int64] `query:"after_place" doc:"Only entries behind that place."`
 }
 
 func (s *Server) listEntries(ctx context.Context, in *listEntries) (*Answer[List[Entry]], error) {
@@ -101,9 +101,7 @@ func (s *Server) listEntries(ctx context.Context, in *listEntries) (*Answer[List
 	}
 	f := waitlist.EntryFilter{State: in.State, Limit: in.Limit + 1}
 	switch {
-	case ok && in.AfterPlace.set:
-		return nil, waitlist.Wrong("after_place", "send after_place or cursor, not both")
-	case ok:
+	case ok: // further on than after_place, which clients repeat
 		f.AfterPlace = &at.No
 	case in.AfterPlace.set:
 		f.AfterPlace = &in.AfterPlace.Value
