@@ -1,0 +1,25 @@
+// Package e2e has no code of its own: its tests run the built program from outside,
+// several instances of it on one Postgres and one redis-server, and look at it the
+// way a ticketing app, fans, an operator and a power cut do.
+//
+// A test makes a world (world_test.go): a database, a redis-server and instances as
+// child processes, which it may kill and start again at the same addresses. It
+// speaks to them through package sim, that is through the public API, and reads
+// Postgres or Redis directly only to do damage. What an instance wrote is shown when
+// its test fails, and is searched for secrets and for reports of the race detector
+// when any test ends.
+//
+// The line and the lanes:
+//
+//	line_test.go     whose turn it is, over two instances
+//	rush_test.go     many at once: claims, reports, joins
+//	kill_test.go     kill -9 of an instance
+//	outage_test.go   Redis, Postgres and the queue's listener away, and back
+//	stop_test.go     stopping as asked; readiness and metrics
+//	command_test.go  the other commands, and bad configuration
+//	dev_test.go      fanline dev
+//	arch_test.go     which package may import which
+//
+// The faults come at random moments, drawn from a seed that is printed: -e2e.seed
+// repeats one, and -e2e.rounds plays more of them (make faults).
+package e2e
