@@ -15,7 +15,8 @@ const (
 	sweepEvery = 5 * time.Second
 	// decideAtOnce is how many shows one process decides at a time.
 	decideAtOnce = 4
-	// decidePatience bounds one decision.
+	// decidePatience bounds one decision, look or sweep: a database that no
+	// longer answers must not end the looking.
 	decidePatience = 15 * time.Second
 )
 
@@ -65,7 +66,8 @@ type Clock struct {
 	mu      sync.Mutex
 	waiting map[int32]bool // asked for, not begun
 	busy    map[int32]bool
-	wake    chan struct{} // one slot
+	failing map[int32]bool // whose last decision failed, which was logged
+	wake    chan struct{}  // one slot
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
 }
@@ -75,7 +77,8 @@ type Clock struct {
 func NewClock(store DecisionStore, log *slog.Logger, decided func(*Decided)) *Clock {
 	return &Clock{
 		store: store, log: log, decided: decided,
-		waiting: map[int32]bool{}, busy: map[int32]bool{}, wake: make(chan struct{}, decideAtOnce),
+		waiting: map[int32]bool{}, busy: map[int32]bool{}, failing: map[int32]bool{},
+		wake: make(chan struct{}, decideAtOnce),
 	}
 }
 
@@ -153,6 +156,12 @@ func (c *Clock) decide(ctx context.Context, no int32) {
 		c.waiting[no] = true
 	}
 	again := c.waiting[no]
+	failedBefore := c.failing[no]
+	if err != nil {
+		c.failing[no] = true
+	} else {
+		delete(c.failing, no)
+	}
 	c.mu.Unlock()
 	if again {
 		select {
@@ -162,7 +171,9 @@ func (c *Clock) decide(ctx context.Context, no int32) {
 	}
 	if err != nil {
 		// The due row stands, so that the next look tries again.
-		c.log.Error("decide a show", "show_no", no, "err", err)
+		if !failedBefore {
+			c.log.Error("decide a show", "show_no", no, "err", err)
+		}
 		return
 	}
 	if made != nil && (len(made.Waves) > 0 || len(made.Fans) > 0) {
@@ -198,7 +209,9 @@ func (c *Clock) every(ctx context.Context, d time.Duration, what string, f func(
 			return
 		case <-tick.C:
 		}
-		err := f(ctx)
+		fctx, cancel := context.WithTimeout(ctx, decidePatience)
+		err := f(fctx)
+		cancel()
 		if err != nil && !failing && ctx.Err() == nil {
 			c.log.Error(what, "err", err)
 		}
