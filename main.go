@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // zones are rules of the line; the machine may have none
 
 	"github.com/alecthomas/kong"
 
@@ -27,6 +28,7 @@ type cli struct {
 	Serve   serveCommand   `cmd:"" help:"Run one instance: HTTP, sockets, decisions and lanes."`
 	Migrate migrateCommand `cmd:"" help:"Bring the database's tables to this release."`
 	Dev     devCommand     `cmd:"" help:"Run all of it on this machine, with a demo and nothing to install."`
+	Check   checkCommand   `cmd:"" help:"Look at every configured dependency."`
 	Token   tokenCommand   `cmd:"" help:"Print a fan token for development."`
 	Version versionCommand `cmd:"" help:"Print the version and how it was built."`
 }
