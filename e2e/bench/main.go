@@ -21,6 +21,8 @@ type benchmark struct {
 // benchmarks are all of them, in the order in which they run.
 var benchmarks = []benchmark{
 	{"joins", "joins gathered, at the store's call and over HTTP", joins},
+	{"claims", "claims on one hot opening, at the store's call and over HTTP", claims},
+	{"wave_write", "the inbox rows of a wave of strategy write, and its whole decision", waveWrite},
 }
 
 // options are the flags.
