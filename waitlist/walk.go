@@ -46,7 +46,8 @@ type Source interface {
 	// Marks are those of an opening.
 	Marks(ctx context.Context, opening int64) ([]Mark, error)
 	// Changed are the active entries before their group's mark with a change
-	// that decisions after the mark's did not see, by place.
+	// that the mark's decision did not see (one logged at its number or above),
+	// by place.
 	Changed(ctx context.Context, marks []Mark) ([]Candidate, error)
 	// Told are those of the entries that have been told of the opening.
 	Told(ctx context.Context, opening int64, entries []int64) (map[int64]bool, error)
