@@ -130,6 +130,25 @@ func TestTurnGivenInTheSameDecisionMakesBusyForOpeningsServedLater(t *testing.T)
 	}
 }
 
+func TestPastReasonStandsAfterAnEarlierCloseOfSalesCutTheOtherTurnOff(t *testing.T) {
+	p := DefaultPolicy()
+	p.ReleasePerS = 10_000
+	l := newFakeLine(p)
+	l.join(5, 1, "")
+	a, b := l.record(3, nil), l.record(1, nil)
+	l.mustDecide(t)
+	wantTold(t, a, 1, 2, 3) // at 0, 100 and 200 ms
+	wantTold(t, b, 4)
+	l.now = noon.Add(ms(50))
+	l.show.SalesCloseAt = ptr(l.now)
+	a.waves[0].CloseCap, b.waves[0].CloseCap = l.now, l.now
+	for no := int64(1); no <= 3; no++ {
+		if got := l.reason(t, b, no); got != Busy {
+			t.Errorf("entry %d at the second opening: %s, want busy, as the decision saw it", no, got)
+		}
+	}
+}
+
 func TestEntryThatJoinedAfterADecisionWasNotWalkedPastByIt(t *testing.T) {
 	l := newFakeLine(DefaultPolicy())
 	l.join(1, 1, "")

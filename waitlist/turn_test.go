@@ -141,7 +141,7 @@ func TestBusyIsToldByDecisionNumbers(t *testing.T) {
 		{"an act that it did not see", with(func(t *Telling) { t.Act = &Act{State: ActDeclined, Decision: 6} }), 2, 6, 0, true},
 		{"an end that it saw", with(func(t *Telling) { t.FinalAt, t.FinalDecision = &noon, 5 }), 2, 6, 0, false},
 		{"an end that it did not see", with(func(t *Telling) { t.FinalAt, t.FinalDecision = &noon, 6 }), 2, 6, 0, true},
-		{"never existed", with(func(t *Telling) { t.Closes = t.Opens }), 2, 6, -time.Minute, false},
+		{"cut off since, by an earlier close of sales", with(func(t *Telling) { t.Closes = t.Opens }), 2, 6, -time.Minute, true},
 	} {
 		if got := c.turn.busyFor(c.opening, c.decision, noon.Add(c.at)); got != c.want {
 			t.Errorf("%s: busy is %v", c.name, got)
