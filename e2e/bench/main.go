@@ -23,6 +23,8 @@ var benchmarks = []benchmark{
 	{"joins", "joins gathered, at the store's call and over HTTP", joins},
 	{"claims", "claims on one hot opening, at the store's call and over HTTP", claims},
 	{"wave_write", "the inbox rows of a wave of strategy write, and its whole decision", waveWrite},
+	{"first_frame", "from the report of a seat to the fan's frame, on one instance and on two", firstFrame},
+	{"rollover", "from the lapse of a turn to the next fan's frame", rollover},
 }
 
 // options are the flags.
