@@ -319,11 +319,10 @@ func (d *decision) walk(ctx context.Context) error {
 		}
 	}
 	if len(plan.Exhausted) > 0 {
-		after := moment{now: d.sit.Now, decision: d.sit.Decision}
-		if err := d.end(ctx, plan.Exhausted, waitlist.OpeningExhausted, after); err != nil {
+		if err := d.end(ctx, plan.Exhausted, waitlist.OpeningExhausted, d.before); err != nil {
 			return err
 		}
-		if err := d.s.handBack(ctx, d.tx, d.made.ShowNo, after); err != nil {
+		if err := d.s.handBack(ctx, d.tx, d.made.ShowNo, d.before); err != nil {
 			return err
 		}
 	}

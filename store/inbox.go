@@ -61,7 +61,8 @@ var itemsSQL = `
 			greatest(acted_at, final_at) AS changed
 		FROM shown
 		UNION ALL
-		SELECT fan_no, opening_no, eno, show_no, 'result', seats, final_at, NULL, NULL, 0, ended_as, final_at
+		SELECT fan_no, opening_no, eno, show_no, 'result', seats, date_trunc('milliseconds', final_at), NULL, NULL, 0,
+			ended_as, final_at
 		FROM shown WHERE act IS NULL AND final_at < closes AND final_at <= $2 AND ended_as IN ('filled', 'cancelled')
 		UNION ALL
 		SELECT fan_no, ref, eno, show_no, 'result', seats, visible_at, NULL, NULL, 0, state, visible_at

@@ -249,18 +249,31 @@ func (s *Store) CancelOpening(ctx context.Context, ref waitlist.OpeningRef) (no 
 		if o.State != waitlist.OpeningOpen {
 			return waitlist.Refuse(waitlist.Conflict, "the opening is %s already; what is final cannot be cancelled", o.State)
 		}
-		return s.endOpenings(ctx, tx, no, []int64{o.No}, waitlist.OpeningCancelled, m)
+		return s.cancel(ctx, tx, no, []int64{o.No}, m)
 	})
 }
 
+// cancel ends openings outside of a decision. It takes a decision's number, so that
+// who joined or left before the end can be told from who did after it.
+func (s *Store) cancel(ctx context.Context, tx pgx.Tx, show int32, nos []int64, m moment) error {
+	if len(nos) == 0 {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, `UPDATE lines SET decision = decision + 1 WHERE show_no = $1`, show); err != nil {
+		return err
+	}
+	return s.endOpenings(ctx, tx, show, nos, waitlist.OpeningCancelled, m)
+}
+
 // endOpenings makes openings final and asks for a decision, which hands their
-// seats back. Turns that had not opened never do. m.decision is the last decision
-// that did not know of it.
+// seats back. Turns that had not opened never do; the moment is not cut, since one
+// that opened in its millisecond was shown. m.decision is the last decision that
+// did not know of it.
 func (s *Store) endOpenings(ctx context.Context, tx pgx.Tx, show int32, nos []int64, to waitlist.OpeningState, m moment) error {
 	if len(nos) == 0 {
 		return nil
 	}
-	at := m.now.Truncate(time.Millisecond)
+	at := m.now
 	if _, err := tx.Exec(ctx, `
 		UPDATE openings SET state = $2, final_at = $3, final_decision = $4 WHERE opening_no = ANY($1)`,
 		nos, to, at, m.decision); err != nil {

@@ -125,10 +125,11 @@ func updateShow(ctx context.Context, tx pgx.Tx, was, s *waitlist.Show) error {
 	return due(ctx, tx, s.No, m.now)
 }
 
-// capWaves ends the show's live turns at the close of sales, or now.
+// capWaves ends the show's live turns at the close of sales, or now, which is not
+// cut: a decision of this millisecond saw them live.
 func capWaves(ctx context.Context, tx pgx.Tx, showNo int32, cap, now time.Time) error {
 	if cap.Before(now) {
-		cap = now.Truncate(time.Millisecond)
+		cap = now
 	}
 	_, err := tx.Exec(ctx, `
 		UPDATE waves SET close_cap = $2, last_closes = least(last_closes, $2)
@@ -226,6 +227,6 @@ func (s *Store) CancelShow(ctx context.Context, id string) (no int32, err error)
 		if err != nil {
 			return err
 		}
-		return s.endOpenings(ctx, tx, no, open, waitlist.OpeningCancelled, m)
+		return s.cancel(ctx, tx, no, open, m)
 	})
 }
