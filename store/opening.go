@@ -187,8 +187,8 @@ func (s *Store) told(ctx context.Context, os ...*waitlist.Opening) error {
 	for i, o := range os {
 		nos[i], byNo[o.No] = o.No, o
 	}
-	var now time.Time
-	if err := s.pool.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now); err != nil {
+	now, err := s.now(ctx)
+	if err != nil {
 		return err
 	}
 	rows, err := s.pool.Query(ctx, `SELECT `+waveColumns+` FROM waves w WHERE w.opening_no = ANY($1) AND w.size > 0`, nos)
@@ -198,15 +198,32 @@ func (s *Store) told(ctx context.Context, os ...*waitlist.Opening) error {
 	}
 	for i := range waves {
 		o, end := byNo[waves[i].OpeningNo], now
-		if o.FinalAt != nil && o.FinalAt.Before(end) {
-			end = o.FinalAt.Add(-time.Millisecond) // opens < final_at
+		if o.FinalAt != nil && !o.FinalAt.After(end) {
+			end = o.FinalAt.Add(-time.Microsecond) // opens < final_at
 		}
-		if last := waves[i].CloseCap.Add(-time.Millisecond); last.Before(end) {
+		if last := waves[i].CloseCap.Add(-time.Microsecond); last.Before(end) {
 			end = last
 		}
 		o.Told += int64(waves[i].Opened(end))
 	}
-	return nil
+	return s.untold(ctx, nos, byNo, now)
+}
+
+// untold takes off the turns whose fan left before they opened.
+func (s *Store) untold(ctx context.Context, nos []int64, byNo map[int64]*waitlist.Opening, now time.Time) error {
+	rows, err := s.pool.Query(ctx, `
+		SELECT opening_no, count(*) FROM (
+			SELECT t.opening_no, `+turnOpens("t.k")+` AS opens, t.at, w.close_cap, o.final_at
+			FROM turns t JOIN waves w USING (opening_no, n) JOIN openings o USING (opening_no)
+			WHERE t.opening_no = ANY($1) AND t.state IN ('left', 'removed', 'bought')) t
+		WHERE at < opens AND opens <= $2 AND opens < close_cap AND (final_at IS NULL OR opens < final_at)
+		GROUP BY 1`, nos, now)
+	if err != nil {
+		return err
+	}
+	var no, n int64
+	_, err = pgx.ForEachRow(rows, []any{&no, &n}, func() error { byNo[no].Told -= n; return nil })
+	return err
 }
 
 // Opening returns an opening.
