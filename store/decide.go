@@ -147,19 +147,22 @@ func (d *decision) miss(ctx context.Context, enos []int64) error {
 }
 
 // countMisses looks at the turns that closed since the last decision: one without
-// an act, of mode turns, that closed before its opening ended, is a miss.
+// an act, of mode turns, that closed before its opening ended, is a miss. With a
+// final opening it is done after that.
 func (d *decision) countMisses(ctx context.Context) error {
 	rows, err := d.tx.Query(ctx, `
-		SELECT `+waveColumns+`, o.mode FROM waves w JOIN openings o USING (opening_no)
-		WHERE w.show_no = $1 AND w.last_closes IS NOT NULL AND w.misses_done < w.size AND w.opens_at <= $2 AND o.state = 'open'`,
+		SELECT `+waveColumns+`, o.mode, o.final_at FROM waves w JOIN openings o USING (opening_no)
+		WHERE w.show_no = $1 AND w.last_closes IS NOT NULL AND w.misses_done < w.size
+			AND (w.opens_at <= $2 OR o.state <> 'open')`,
 		d.made.ShowNo, d.sit.Now)
 	type counted struct {
 		waitlist.Wave
-		mode waitlist.Mode
+		mode    waitlist.Mode
+		finalAt *time.Time
 	}
 	waves, err := all(rows, err, func(row pgx.CollectableRow) (c counted, err error) {
 		var window int
-		err = row.Scan(append(waveFields(&c.Wave, &window), &c.mode)...)
+		err = row.Scan(append(waveFields(&c.Wave, &window), &c.mode, &c.finalAt)...)
 		c.Window = time.Duration(window) * time.Second
 		return c, err
 	})
@@ -167,18 +170,21 @@ func (d *decision) countMisses(ctx context.Context) error {
 		return err
 	}
 	var openings []int64
-	var ns, from, to []int32
-	var look []waitlist.Wave
+	var ns, to []int32
+	var look []closedTurns
 	for i := range waves {
 		w := &waves[i]
 		closed := w.Closed(d.sit.Now)
-		if closed == w.MissesDone {
+		done := closed
+		if w.finalAt != nil {
+			closed, done = w.Closed(*w.finalAt), w.Size
+		}
+		if done == w.MissesDone {
 			continue
 		}
-		openings, ns = append(openings, w.OpeningNo), append(ns, int32(w.N))
-		from, to = append(from, int32(w.MissesDone)), append(to, int32(closed))
-		if w.mode == waitlist.ModeTurns {
-			look = append(look, w.Wave)
+		openings, ns, to = append(openings, w.OpeningNo), append(ns, int32(w.N)), append(to, int32(done))
+		if w.mode == waitlist.ModeTurns && closed > w.MissesDone {
+			look = append(look, closedTurns{w.Wave, closed})
 		}
 	}
 	if len(openings) == 0 {
@@ -196,17 +202,26 @@ func (d *decision) countMisses(ctx context.Context) error {
 	return d.miss(ctx, missed)
 }
 
-// missedIn are the entries whose turns in the waves closed without an act since
-// they were last looked at.
-func (d *decision) missedIn(ctx context.Context, waves []waitlist.Wave) ([]int64, error) {
+// closedTurns are the turns of a wave from those last looked at up to closed.
+type closedTurns struct {
+	waitlist.Wave
+	closed int
+}
+
+// missedIn are the entries whose turns closed without an act.
+func (d *decision) missedIn(ctx context.Context, look []closedTurns) ([]int64, error) {
+	waves := make([]waitlist.Wave, len(look))
+	for i := range look {
+		waves[i] = look[i].Wave
+	}
 	members, err := membersOf(ctx, d.tx, waves)
 	if err != nil {
 		return nil, err
 	}
 	var openings, enos []int64
-	for i := range waves {
-		w := &waves[i]
-		for _, m := range members[waveKey{w.OpeningNo, w.N}][w.MissesDone:w.Closed(d.sit.Now)] {
+	for i := range look {
+		w := &look[i]
+		for _, m := range members[waveKey{w.OpeningNo, w.N}][w.MissesDone:w.closed] {
 			if w.Opens(m.K).Before(w.CloseCap) {
 				openings, enos = append(openings, w.OpeningNo), append(enos, m.EntryNo)
 			}
