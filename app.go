@@ -13,6 +13,7 @@ import (
 	"fanline/delivery"
 	"fanline/fanout"
 	"fanline/notifier"
+	"fanline/ratelimit"
 	"fanline/store"
 	"fanline/waitlist"
 	"fanline/web"
@@ -55,6 +56,7 @@ func newApp(ctx context.Context, s *settings, log *slog.Logger) (a *app, err err
 	if a.dbClock, err = a.store.NewClock(ctx); err != nil {
 		return nil, err
 	}
+	store.LogRedis(log)
 	if a.redis, err = store.OpenRedis(s.RedisURL); err != nil {
 		return nil, &badConfig{"REDIS_URL", err.Error()}
 	}
@@ -103,12 +105,17 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 	if err != nil {
 		return &badConfig{"FANLINE_API_KEYS", err.Error()}
 	}
+	limiter, err := ratelimit.New(ratelimit.Config{Redis: a.redis, Instances: a.registry.Instances, Log: a.log})
+	if err != nil {
+		return err
+	}
 	metrics := prometheus.NewRegistry()
-	a.measure(metrics)
+	a.measure(metrics, limiter)
 	server, err := web.New(web.Config{
 		Lines: a.lines, Inbox: a.store, Stream: a.hub,
 		APIKeys: keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),
-		Ready: a.ready, Metrics: metrics, Log: a.log, Version: version,
+		ClaimLimit: claimLimit{limiter, s.ClaimsPerS},
+		Ready:      a.ready, Metrics: metrics, Log: a.log, Version: version,
 	})
 	if err != nil {
 		return &badConfig{"FANLINE_ALLOWED_ORIGINS", err.Error()}
@@ -213,7 +220,13 @@ func draining(h *delivery.Hub) error {
 }
 
 // measure registers the figures of the parts.
-func (a *app) measure(reg prometheus.Registerer) {
+func (a *app) measure(reg prometheus.Registerer, limiter *ratelimit.Limiter) {
+	counter := func(name, help string, f func(ratelimit.Stats) int64) {
+		reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "fanline", Name: name, Help: help},
+			func() float64 { return float64(f(limiter.Stats())) }))
+	}
+	counter("limit_refused_total", "Calls that a limit refused.", func(s ratelimit.Stats) int64 { return s.Refused })
+	counter("limit_alone_total", "Limits kept by this instance alone, without Redis.", func(s ratelimit.Stats) int64 { return s.Alone })
 	gauge := func(name, help string, f func(delivery.Stats) int64) {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "fanline", Name: name, Help: help},
 			func() float64 { return float64(f(a.hub.Stats())) }))

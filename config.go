@@ -30,6 +30,8 @@ type settings struct {
 	Lanes         string `env:"FANLINE_LANES" help:"Lanes that this process works: transactional,turns,bulk (default all)."`
 	ReadThreshold int64  `env:"FANLINE_READ_THRESHOLD" default:"10000" help:"More fans than this waiting, and a show is served by strategy read."`
 
+	ClaimsPerS int `name:"claims-per-s" env:"FANLINE_CLAIMS_PER_S" default:"200" help:"Claims a second that reach one show; more are told to try again."`
+
 	Log string `env:"FANLINE_LOG" default:"info" enum:"debug,info,warn,error" help:"Least level that is logged."`
 }
 
@@ -42,6 +44,9 @@ func (s *settings) check() error {
 		return &badConfig{"REDIS_URL", "is required, as redis://host:6379/0"}
 	case s.ReadThreshold < 1:
 		return &badConfig{"FANLINE_READ_THRESHOLD", "must be 1 or more"}
+	}
+	if s.ClaimsPerS < 1 {
+		return &badConfig{"FANLINE_CLAIMS_PER_S", "must be 1 or more"}
 	}
 	if _, err := web.ParseAPIKeys(s.APIKeys); err != nil {
 		return &badConfig{"FANLINE_API_KEYS", err.Error()}

@@ -65,7 +65,7 @@ func (d *devCommand) logFile() (*os.File, error) {
 func (d *devCommand) settings() *settings {
 	return &settings{
 		DatabaseURL: d.DatabaseURL, RedisURL: d.RedisURL, Addr: d.Addr, OpsAddr: "127.0.0.1:0",
-		APIKeys: "dev:" + devKey, FanJWTSecret: devSecret, ReadThreshold: 10_000, Log: "info",
+		APIKeys: "dev:" + devKey, FanJWTSecret: devSecret, ReadThreshold: 10_000, ClaimsPerS: 200, Log: "info",
 	}
 }
 

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"net/url"
 
 	"github.com/redis/go-redis/v9"
@@ -46,4 +48,15 @@ func cleanURLError(err error) error {
 		return e.Err
 	}
 	return err
+}
+
+// LogRedis sends what the Redis library says of itself to log, at level debug:
+// whoever calls Redis says what a fault means. The library has one logger for the
+// whole process.
+func LogRedis(log *slog.Logger) { redis.SetLogger(redisLog{log}) }
+
+type redisLog struct{ log *slog.Logger }
+
+func (l redisLog) Printf(ctx context.Context, format string, v ...any) {
+	l.log.DebugContext(ctx, "redis: "+fmt.Sprintf(format, v...))
 }

@@ -43,7 +43,7 @@ type ExtendRequest struct {
 }
 
 func (s *Server) claimCalls() {
-	call(s, creating(doc("Claims", "POST", "/v1/shows/{show}/openings/{opening}/claims", "claim", "Hold the party's seats, all or none", 400, 404, 409, 410, 413, 415)), s.claim)
+	call(s, creating(doc("Claims", "POST", "/v1/shows/{show}/openings/{opening}/claims", "claim", "Hold the party's seats, all or none", 400, 404, 409, 410, 413, 415, 429)), s.claim)
 	call(s, doc("Claims", "GET", "/v1/claims/{claim}", "get-claim", "A claim", 404), s.getClaim)
 	call(s, doc("Claims", "POST", "/v1/claims/{claim}/confirm", "confirm-claim", "The seats are bought", 404, 409, 410), s.confirmClaim)
 	call(s, doc("Claims", "POST", "/v1/claims/{claim}/release", "release-claim", "The seats go on to the next fan", 400, 404, 409, 410, 413, 415), s.releaseClaim)
@@ -60,6 +60,9 @@ func (s *Server) claim(ctx context.Context, in *claim) (*Answer[Claim], error) {
 }
 
 func (s *Server) claimFor(ctx context.Context, ref waitlist.OpeningRef, fan string) (*Answer[Claim], error) {
+	if err := s.admitClaim(ctx, ref.ShowID, fan); err != nil {
+		return nil, err
+	}
 	c, created, err := s.cfg.Lines.Claim(ctx, ref, fan)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ func (s *Server) meCalls() {
 	call(s, doc("Fan", "GET", "/v1/me/entries", "list-own-entries", "Own places in line"), s.listOwnEntries)
 	call(s, doc("Fan", "DELETE", "/v1/me/entries/{show}", "leave-own", "Leave a line", 404), s.leaveOwn)
 	call(s, doc("Fan", "GET", "/v1/me/turns/{show}/{opening}", "get-own-verdict", "Own verdict", 404), s.getOwnVerdict)
-	call(s, creating(doc("Fan", "POST", "/v1/me/turns/{show}/{opening}/claim", "claim-own", "Use the own turn", 404, 409, 410)), s.claimOwn)
+	call(s, creating(doc("Fan", "POST", "/v1/me/turns/{show}/{opening}/claim", "claim-own", "Use the own turn", 404, 409, 410, 429)), s.claimOwn)
 	call(s, doc("Fan", "POST", "/v1/me/turns/{show}/{opening}/decline", "decline-own", "Decline the own turn: the seat passes on at once", 404, 409, 410), s.declineOwn)
 }
 

@@ -32,6 +32,8 @@ type Config struct {
 	// "https://host[:port]".
 	AllowedOrigins []string
 
+	// ClaimLimit is asked before each claim; nil: there is no limit.
+	ClaimLimit ClaimLimit
 	// Ready returns what this process needs and whether it has it; nil: nothing.
 	Ready func(ctx context.Context) []Check
 	// Metrics gets this package's and is served on the operations address; nil: a
