@@ -63,6 +63,7 @@ type claimBatch struct {
 	own       map[int64]*waitlist.Claim
 	labels    []string // of an opening with labels, by seat
 	free      []bool   // by seat
+	unsold    []bool   // by seat: free or held
 
 	won  []waitlist.Claim
 	acts []act
@@ -102,14 +103,15 @@ func (s *Store) readClaims(ctx context.Context, tx pgx.Tx, o *waitlist.Opening, 
 }
 
 func (b *claimBatch) readSeats(ctx context.Context, tx pgx.Tx) error {
-	rows, err := tx.Query(ctx, `SELECT label, state = 'free' FROM seats WHERE opening_no = $1 ORDER BY no`, b.o.No)
+	rows, err := tx.Query(ctx, `
+		SELECT label, state = 'free', state IN ('free', 'held') FROM seats WHERE opening_no = $1 ORDER BY no`, b.o.No)
 	if err != nil {
 		return err
 	}
 	var label string
-	var free bool
-	_, err = pgx.ForEachRow(rows, []any{&label, &free}, func() error {
-		b.labels, b.free = append(b.labels, label), append(b.free, free)
+	var free, unsold bool
+	_, err = pgx.ForEachRow(rows, []any{&label, &free, &unsold}, func() error {
+		b.labels, b.free, b.unsold = append(b.labels, label), append(b.free, free), append(b.unsold, unsold)
 		return nil
 	})
 	return err
@@ -125,6 +127,7 @@ func (b *claimBatch) claim(fan string) waitlist.Claimed {
 			return waitlist.Claimed{Claim: b.named(*own, fan)}
 		}
 		f.Own, f.Told, f.Fits = own, b.told[e.No], b.fits(e.Party)
+		f.Never = b.o.Adjacent && waitlist.Run(b.unsold, e.Party) < 0
 	}
 	if err := waitlist.CheckClaim(f); err != nil {
 		return waitlist.Claimed{Err: err}

@@ -122,7 +122,23 @@ func updateShow(ctx context.Context, tx pgx.Tx, was, s *waitlist.Show) error {
 			return err
 		}
 	}
+	if from, to := was.Policy.ReleasePerS, s.Policy.ReleasePerS; from != to {
+		if err := repace(ctx, tx, s.No, from, to); err != nil {
+			return err
+		}
+	}
 	return due(ctx, tx, s.No, m.now)
+}
+
+// repace makes another rate hold from the last turn on: a slow one set by mistake
+// must not hold the line up once it is corrected.
+func repace(ctx context.Context, tx pgx.Tx, showNo int32, from, to waitlist.Milli) error {
+	var at time.Time
+	if err := tx.QueryRow(ctx, `SELECT pace_at FROM lines WHERE show_no = $1`, showNo).Scan(&at); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `UPDATE lines SET pace_at = $2 WHERE show_no = $1`, showNo, waitlist.Repace(at, from, to))
+	return err
 }
 
 // capWaves ends the show's live turns at the close of sales, or now, which is not

@@ -52,6 +52,9 @@ type ClaimFacts struct {
 	// Fits says whether the party's seats are free now (for adjacent seats a
 	// free run of that length).
 	Fits bool
+	// Never says that the seats not confirmed can never serve the party, even when
+	// every hold ends.
+	Never bool
 }
 
 // CheckClaim returns nil when the claim may take its seats, or why not.
@@ -76,7 +79,7 @@ func CheckClaim(f ClaimFacts) error {
 		return Refuse(TurnOver, "the turn is over")
 	}
 	switch party := f.Entry.Party; {
-	case party > o.SeatsLeft():
+	case party > o.SeatsLeft(), f.Never:
 		return Refuse(Filled, "the seats left are fewer than the party of %d", party)
 	case !f.Fits:
 		e := Refuse(AllHeld, "every seat is held right now; try again, one may come back")

@@ -2,6 +2,7 @@ package waitlist
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -92,6 +93,9 @@ func (g *gatherer[K, Q, A]) run(key K) {
 		ctx, cancel := context.WithTimeout(context.Background(), gatherPatience)
 		as, err := g.serve(ctx, key, qs)
 		cancel()
+		if err == nil && len(as) != len(batch) {
+			err = fmt.Errorf("%d answers to %d requests", len(as), len(batch))
+		}
 		for i := range batch {
 			if err != nil {
 				batch[i].to <- answer[A]{err: err}

@@ -178,3 +178,14 @@ func TestIdlePaceIsNotSavedUp(t *testing.T) {
 		t.Errorf("the first turn opens at %v", got)
 	}
 }
+
+func TestAnotherRateHoldsFromTheLastTurnOn(t *testing.T) {
+	t.Parallel()
+	last := time.UnixMilli(1_700_000_000_000)
+	for _, c := range []struct{ from, to Milli }{{1, 50_000}, {50_000, 1}, {3000, 7000}, {10_000_000, 333}} {
+		got := Repace(paceAfter(last, 1, c.from), c.from, c.to)
+		if want := paceAfter(last, 1, c.to); !got.Equal(want) {
+			t.Errorf("from %d to %d thousandths a second: room at %v after the last turn, want %v", c.from, c.to, got.Sub(last), want.Sub(last))
+		}
+	}
+}

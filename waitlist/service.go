@@ -29,8 +29,8 @@ type Service struct {
 	clock Nudger
 	// changed makes known that something happened to fans who may be connected.
 	changed func(fanNos ...int64)
-	joins *gatherer[string, Join, Joined]
-	takes *gatherer[OpeningRef, string, Claimed]
+	joins   *gatherer[string, Join, Joined]
+	takes   *gatherer[OpeningRef, string, Claimed]
 }
 
 // OpeningRef names an opening as callers do.

@@ -79,6 +79,12 @@ func (w *Wave) LastCloses() time.Time {
 	return w.Closes(w.Size - 1)
 }
 
+// Repace moves the moment at which the pace has room again from one rate to
+// another: the next turn opens one turn's time, at the new rate, after the last.
+func Repace(paceAt time.Time, from, to Milli) time.Time {
+	return paceAfter(paceAt.Add(-paceAfter(paceAt, 1, from).Sub(paceAt)), 1, to)
+}
+
 // paceAfter is when the pace has room again after n turns from t, in whole
 // microseconds, rounded up.
 func paceAfter(t time.Time, n int, rate Milli) time.Time {
