@@ -43,33 +43,38 @@ const drainTime = 10 * time.Second
 
 // newApp joins the parts together. Nothing runs before run, but the addresses are
 // bound, so that a wrong one is known at once.
-func newApp(ctx context.Context, s *settings, log *slog.Logger) (a *app, err error) {
-	a = &app{log: log}
-	defer func() {
-		if err != nil {
-			a.close()
-		}
-	}()
-	if a.store, err = store.Open(ctx, store.Config{URL: s.DatabaseURL, ReadThreshold: s.ReadThreshold, Log: log}); err != nil {
+func newApp(ctx context.Context, s *settings, log *slog.Logger) (*app, error) {
+	a := &app{log: log}
+	if err := a.join(ctx, s); err != nil {
+		a.close()
 		return nil, err
 	}
+	return a, nil
+}
+
+// join makes the parts; what it made before an error is close's to give back.
+func (a *app) join(ctx context.Context, s *settings) (err error) {
+	log := a.log
+	if a.store, err = store.Open(ctx, store.Config{URL: s.DatabaseURL, ReadThreshold: s.ReadThreshold, Log: log}); err != nil {
+		return err
+	}
 	if a.dbClock, err = a.store.NewClock(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	store.LogRedis(log)
 	if a.redis, err = store.OpenRedis(s.RedisURL); err != nil {
-		return nil, &badConfig{"REDIS_URL", err.Error()}
+		return &badConfig{"REDIS_URL", err.Error()}
 	}
 	if a.registry, err = delivery.NewRegistry(delivery.RegistryConfig{Redis: a.redis, Log: log}); err != nil {
-		return nil, err
+		return err
 	}
 	a.fanout = fanout.New(a.registry, log)
 	a.deadline = waitlist.NewClock(a.store, log, a.fanout.Decided)
 	a.lines = waitlist.NewService(a.store, a.deadline, a.fanout.Changed)
 	if err := a.newBus(s); err != nil {
-		return nil, err
+		return err
 	}
-	return a, a.newEdge(ctx, s)
+	return a.newEdge(ctx, s)
 }
 
 func (a *app) newBus(s *settings) error {
