@@ -99,7 +99,7 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 		return err
 	}
 	if a.fans, err = web.NewTokenVerifier(auth, a.log); err != nil {
-		return &badConfig{"FANLINE_FAN_JWT_*", err.Error()}
+		return &badConfig{s.fansVariable(), err.Error()}
 	}
 	if a.hub, err = delivery.NewHub(delivery.HubConfig{
 		Feed: a.store.Feed(), Clock: a.dbClock, Acts: acts{a}, Registry: a.registry, Verify: a.fans.Verify, Log: a.log,

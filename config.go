@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"fanline/notifier"
 	"fanline/web"
 )
@@ -32,14 +34,15 @@ type settings struct {
 
 	ClaimsPerS int `name:"claims-per-s" env:"FANLINE_CLAIMS_PER_S" default:"200" help:"Claims a second that reach one show; more are told to try again."`
 
-	Log string `env:"FANLINE_LOG" default:"info" enum:"debug,info,warn,error" help:"Least level that is logged."`
+	Log string `env:"FANLINE_LOG" default:"info" help:"Least level that is logged: debug, info, warn or error."`
 }
 
 // check names the first setting that is missing or wrong.
 func (s *settings) check() error {
+	if err := checkDatabaseURL(s.DatabaseURL); err != nil {
+		return err
+	}
 	switch {
-	case s.DatabaseURL == "":
-		return &badConfig{"DATABASE_URL", "is required, as postgres://user:password@host:5432/name"}
 	case s.RedisURL == "":
 		return &badConfig{"REDIS_URL", "is required, as redis://host:6379/0"}
 	case s.ReadThreshold < 1:
@@ -51,8 +54,23 @@ func (s *settings) check() error {
 	if _, err := web.ParseAPIKeys(s.APIKeys); err != nil {
 		return &badConfig{"FANLINE_API_KEYS", err.Error()}
 	}
+	if s.APIKeys == "" {
+		return &badConfig{"FANLINE_API_KEYS", "is required, as name:secret,...: without one nobody could call"}
+	}
 	_, err := s.lanes()
 	return err
+}
+
+// checkDatabaseURL says nothing of what stands in it: a password may.
+func checkDatabaseURL(url string) error {
+	const like = "as postgres://user:password@host:5432/name"
+	if url == "" {
+		return &badConfig{"DATABASE_URL", "is required, " + like}
+	}
+	if _, err := pgxpool.ParseConfig(url); err != nil {
+		return &badConfig{"DATABASE_URL", "cannot be read; it is given " + like}
+	}
+	return nil
 }
 
 // lanes are those to work; nil means all.
@@ -77,6 +95,17 @@ func (s *settings) fans() (web.FanAuth, error) {
 		Secret: s.FanJWTSecret, PublicKey: key, JWKSURL: s.FanJWKSURL,
 		Audience: s.FanJWTAudience, Issuer: s.FanJWTIssuer,
 	}, nil
+}
+
+// fansVariable is where the fans' tokens are set up.
+func (s *settings) fansVariable() string {
+	switch {
+	case s.FanJWTPublicKey != "":
+		return "FANLINE_FAN_JWT_PUBLIC_KEY"
+	case s.FanJWKSURL != "":
+		return "FANLINE_FAN_JWKS_URL"
+	}
+	return "FANLINE_FAN_JWT_SECRET"
 }
 
 // textOrFile is a key that stands in the setting itself or in the file it names.

@@ -85,8 +85,8 @@ type migrateCommand struct {
 
 // Run migrates.
 func (m *migrateCommand) Run(ctx context.Context) error {
-	if m.DatabaseURL == "" {
-		return &badConfig{"DATABASE_URL", "is required"}
+	if err := checkDatabaseURL(m.DatabaseURL); err != nil {
+		return err
 	}
 	if err := store.Migrate(ctx, m.DatabaseURL); err != nil {
 		return err
@@ -117,6 +117,9 @@ func (s *serveCommand) Run(ctx context.Context) error {
 	a, err := newApp(ctx, &s.settings, log)
 	if err != nil {
 		return err
+	}
+	if s.FanJWTSecret+s.FanJWTPublicKey+s.FanJWKSURL == "" {
+		log.Warn("no fan can come in: FANLINE_FAN_JWT_SECRET, FANLINE_FAN_JWT_PUBLIC_KEY and FANLINE_FAN_JWKS_URL are not set")
 	}
 	log.Info("serving", "version", version, "addr", a.public.Addr().String(), "ops_addr", a.ops.Addr().String())
 	return a.run(ctx)
