@@ -372,6 +372,24 @@ func (s *Store) release(ctx context.Context, tx pgx.Tx, c *waitlist.Claim, to wa
 	return due(ctx, tx, c.ShowNo, m.now)
 }
 
+// lapse ends a hold past its expiry, and leaves its entry in the given state.
+func (s *Store) lapse(ctx context.Context, tx pgx.Tx, c *waitlist.Claim, to waitlist.State, reason string, m moment) error {
+	if err := setState(ctx, tx, c.ShowNo, []int64{c.EntryNo}, m, to, string(to), reason); err != nil {
+		return err
+	}
+	lapsed := []waitlist.Claim{*c}
+	if err := endClaims(ctx, tx, lapsed, waitlist.ClaimLapsed, "", m); err != nil {
+		return err
+	}
+	if err := insertResults(ctx, tx, lapsed, waitlist.ClaimLapsed, m); err != nil {
+		return err
+	}
+	if err := s.record(ctx, tx, claimEvent(c, notifier.ClaimLapsed, m)); err != nil {
+		return err
+	}
+	return due(ctx, tx, c.ShowNo, m.now)
+}
+
 func claimEvent(c *waitlist.Claim, t notifier.EventType, m moment) event {
 	return event{
 		Type: t, At: m.now, ShowNo: c.ShowNo, OpeningNo: c.OpeningNo, FanNo: c.FanNo, Live: true,

@@ -98,10 +98,13 @@ func (s *Store) end(ctx context.Context, tx pgx.Tx, e *waitlist.Entry, hold *wai
 	if err := endTurns(ctx, tx, e, live, act, m); err != nil {
 		return err
 	}
-	if hold != nil {
-		err = s.release(ctx, tx, hold, as, reason, m)
-	} else {
+	switch {
+	case hold == nil:
 		err = setState(ctx, tx, e.ShowNo, []int64{e.No}, m, as, string(as), reason)
+	case m.now.Before(hold.ExpiresAt):
+		err = s.release(ctx, tx, hold, as, reason, m)
+	default: // it was over, if no decision had come to it yet
+		err = s.lapse(ctx, tx, hold, as, reason, m)
 	}
 	if err != nil {
 		return err
