@@ -154,11 +154,14 @@ func (b *claimBatch) named(c waitlist.Claim, fan string) waitlist.Claim {
 }
 
 // fits says whether a party's seats are free now.
-func (b *claimBatch) fits(party int) bool {
+func (b *claimBatch) fits(party int) bool { return party <= b.largest() }
+
+// largest is the largest party whose seats are free now.
+func (b *claimBatch) largest() int {
 	if b.o.Adjacent {
-		return waitlist.Run(b.free, party) >= 0
+		return waitlist.LongestRun(b.free)
 	}
-	return party <= b.o.Free
+	return b.o.Free
 }
 
 // take gives a claim its labelled seats: a run of them, or the lowest.
@@ -211,6 +214,11 @@ func (b *claimBatch) write(ctx context.Context, tx pgx.Tx, s *Store) error {
 	}
 	if err := s.record(ctx, tx, events...); err != nil {
 		return err
+	}
+	// With few seats left, the turns of larger parties ask for none of them any
+	// more, and others may be told.
+	if fits := b.largest(); b.o.Mode == waitlist.ModeTurns && fits > 0 && fits < waitlist.MaxParty {
+		expiries = append(expiries, b.now)
 	}
 	return due(ctx, tx, b.o.ShowNo, expiries...)
 }
