@@ -22,6 +22,8 @@ type bench struct {
 	store *store.Store
 	// nudged are the shows that asked to be decided.
 	nudged chan int32
+	// starts is when its shows start.
+	starts time.Time
 }
 
 func (b *bench) Nudge(no int32) {
@@ -33,13 +35,17 @@ func (b *bench) Nudge(no int32) {
 
 func newBench(t testing.TB) *bench {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Config{
-		URL: storetest.Database(t, store.Migrate), Log: slog.New(slog.DiscardHandler),
-	})
+	return benchOn(t, storetest.Database(t, store.Migrate))
+}
+
+// benchOn is another process's bench on a database that is there.
+func benchOn(t testing.TB, url string) *bench {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Config{URL: url, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, store: s, nudged: make(chan int32, 10_000)}
+	b := &bench{t: t, store: s, nudged: make(chan int32, 10_000), starts: time.Now().Add(24 * time.Hour)}
 	b.Service = waitlist.NewService(s, b, func(...int64) {})
 	t.Cleanup(func() { b.Close(); s.Close() })
 	return b
@@ -75,7 +81,7 @@ func (b *bench) show(id string, policy waitlist.PolicyChange) waitlist.Show {
 	b.t.Helper()
 	s, _, err := b.PutShow(b.t.Context(), id, waitlist.ShowChange{
 		Name: waitlist.Some("Tuesday night"), Venue: waitlist.Some("The Locksmith"),
-		StartsAt: waitlist.Some(time.Now().Add(24 * time.Hour)), Policy: waitlist.Some(policy),
+		StartsAt: waitlist.Some(b.starts), Policy: waitlist.Some(policy),
 	})
 	if err != nil {
 		b.t.Fatal(err)
