@@ -79,10 +79,16 @@ func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
 const tries = 5
 
 // inTx runs f in a transaction, again when it lost a deadlock, and commits it
-// unless f fails. f must have no effect outside of tx.
+// unless f fails, with the audit that ctx carries. f must have no effect outside
+// of tx.
 func (s *Store) inTx(ctx context.Context, what string, f func(tx pgx.Tx) error) error {
 	for try := 1; ; try++ {
-		err := pgx.BeginFunc(ctx, s.pool, f)
+		err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			if err := f(tx); err != nil {
+				return err
+			}
+			return audited(ctx, tx)
+		})
 		var pg *pgconn.PgError
 		if errors.As(err, &pg) && (pg.Code == "40P01" || pg.Code == "40001") && try < tries {
 			continue
@@ -100,6 +106,7 @@ const (
 	lockShow   = 1 // the show's lock, shared or exclusive
 	lockDecide = 2 // tried by a decider before it waits for the show's lock
 	lockFold   = 3 // one owner folds the positions
+	lockLogin  = 4 // tries to log in are counted one by one
 )
 
 // lockShared takes the show's lock for a change that others may make beside it.

@@ -1,0 +1,59 @@
+package store
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"fanline/waitlist"
+)
+
+// FindShows are those whose id or name holds text, whatever its case, after the
+// id, by id.
+func (s *Store) FindShows(ctx context.Context, text, after string, limit int) ([]waitlist.Show, error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT `+showColumns+` FROM shows
+		WHERE show_id > $2 AND (strpos(lower(show_id), lower($1)) > 0 OR strpos(lower(name), lower($1)) > 0)
+		ORDER BY show_id LIMIT $3`, text, after, limit)
+	shows, err := all(rows, err, scanShow)
+	if err != nil {
+		return nil, err
+	}
+	for i := range shows {
+		if err := s.fillShow(ctx, &shows[i]); err != nil {
+			return nil, err
+		}
+	}
+	return shows, nil
+}
+
+// Changes are the newest changes of an entry, newest first.
+func (s *Store) Changes(ctx context.Context, e *waitlist.Entry, limit int) ([]waitlist.Change, error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT eno, decision, at, what, reason, place, tier, party, state, dormant
+		FROM entry_log WHERE show_no = $1 AND eno = $2 ORDER BY id DESC LIMIT $3`, e.ShowNo, e.No, limit)
+	return all(rows, err, func(row pgx.CollectableRow) (c waitlist.Change, err error) {
+		b := &c.Before
+		err = row.Scan(&b.No, &c.Decision, &c.At, &c.What, &c.Reason, &b.Place, &b.Tier, &b.Party, &b.State, &b.Dormant)
+		return c, err
+	})
+}
+
+// Seats are the labelled seats of an opening, in their order, the first limit.
+func (s *Store) Seats(ctx context.Context, openingNo int64, limit int) ([]waitlist.Seat, error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT label, state FROM seats WHERE opening_no = $1 ORDER BY no LIMIT $2`, openingNo, limit)
+	return all(rows, err, pgx.RowToStructByPos[waitlist.Seat])
+}
+
+// OpenOpenings are a show's newest openings that are open, newest first.
+func (s *Store) OpenOpenings(ctx context.Context, showNo int32, limit int) ([]waitlist.Opening, error) {
+	return openOpenings(ctx, s.pool, showNo, limit)
+}
+
+func openOpenings(ctx context.Context, q querier, showNo int32, limit int) ([]waitlist.Opening, error) {
+	rows, err := q.Query(ctx, `
+		SELECT `+openingColumns+` FROM openings o WHERE o.show_no = $1 AND o.state = 'open'
+		ORDER BY o.opening_no DESC LIMIT $2`, showNo, limit)
+	return all(rows, err, scanOpening)
+}

@@ -1,0 +1,165 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"fanline/waitlist"
+)
+
+// Config is what an Admin stands on. Line and Records are required.
+type Config struct {
+	Line    Line
+	Records Records
+	// Users are who may log in; nil or empty: nobody.
+	Users *Users
+	// PublicURL is where browsers reach the program, if it is known. With
+	// https:// the session's cookie travels over TLS alone.
+	PublicURL string
+	Log       *slog.Logger // nil: slog.Default()
+}
+
+// Line is the line of a show; *waitlist.Service is one.
+type Line interface {
+	lineReader
+	lineWriter
+}
+
+type lineReader interface {
+	Show(ctx context.Context, id string) (waitlist.Show, error)
+	Entry(ctx context.Context, show, fan string) (waitlist.Entry, error)
+	Entries(ctx context.Context, show string, f waitlist.EntryFilter) ([]waitlist.Entry, error)
+	Opening(ctx context.Context, ref waitlist.OpeningRef) (waitlist.Opening, error)
+	Openings(ctx context.Context, show string, before int64, limit int) ([]waitlist.Opening, error)
+	WaveReports(ctx context.Context, ref waitlist.OpeningRef, before, limit int) ([]waitlist.WaveReport, error)
+	Verdict(ctx context.Context, ref waitlist.OpeningRef, fan string) (waitlist.Verdict, error)
+}
+
+// Records is what the pages read beside it, and the sessions.
+type Records interface {
+	FindShows(ctx context.Context, text, after string, limit int) ([]waitlist.Show, error)
+	Picture(ctx context.Context, show string) (waitlist.Picture, error)
+	Changes(ctx context.Context, e *waitlist.Entry, limit int) ([]waitlist.Change, error)
+	Seats(ctx context.Context, openingNo int64, limit int) ([]waitlist.Seat, error)
+	OpenOpenings(ctx context.Context, showNo int32, limit int) ([]waitlist.Opening, error)
+	Audits(ctx context.Context, f waitlist.AuditFilter) ([]waitlist.Audit, error)
+	sessionStore
+}
+
+// Admin serves the pages.
+type Admin struct {
+	line    lineReader
+	acts    acts
+	records Records
+	users   *Users
+	pages   *pages
+	log     *slog.Logger
+	https   bool
+	guard   *http.CrossOriginProtection
+	handler http.Handler
+}
+
+const (
+	timeout = 15 * time.Second
+	maxBody = 64 << 10
+)
+
+// New returns an Admin, or an error that names what is wrong with cfg.
+func New(cfg Config) (*Admin, error) {
+	if cfg.Line == nil || cfg.Records == nil {
+		return nil, errors.New("admin: Line and Records are required")
+	}
+	a := &Admin{
+		line: cfg.Line, acts: acts{cfg.Line}, records: cfg.Records, users: cfg.Users, log: cfg.Log,
+		guard: http.NewCrossOriginProtection(),
+	}
+	if a.log == nil {
+		a.log = slog.Default()
+	}
+	if a.users == nil {
+		a.users = &Users{}
+	}
+	if cfg.PublicURL != "" {
+		u, err := url.Parse(cfg.PublicURL)
+		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+			return nil, errors.New("admin: the public URL must be like https://tickets.example.com")
+		}
+		a.https = u.Scheme == "https"
+		if err := a.guard.AddTrustedOrigin(u.Scheme + "://" + u.Host); err != nil {
+			return nil, fmt.Errorf("admin: the public URL: %w", err)
+		}
+	}
+	var err error
+	if a.pages, err = loadPages(); err != nil {
+		return nil, fmt.Errorf("admin: %w", err)
+	}
+	a.guard.SetDenyHandler(http.HandlerFunc(a.crossOrigin))
+	a.route()
+	return a, nil
+}
+
+// Handler serves the pages. It is to be mounted under /admin on a chi router.
+func (a *Admin) Handler() http.Handler { return a.handler }
+
+func (a *Admin) route() {
+	r := chi.NewMux()
+	r.Use(a.headers, a.recovered, a.guard.Handler, a.bounded)
+	r.NotFound(a.page(func(http.ResponseWriter, *http.Request) error {
+		return waitlist.Refuse(waitlist.NotFound, "There is no such page.")
+	}))
+	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
+		a.fail(w, r, &refusal{http.StatusMethodNotAllowed, "This page cannot do that."})
+	})
+	r.Get("/assets/{name}", a.asset)
+	r.Get("/login", a.page(a.loginForm))
+	r.Post("/login", a.page(a.login))
+	r.Post("/logout", a.page(a.logout))
+
+	r.Group(func(r chi.Router) {
+		r.Use(a.staffOnly)
+		r.Get("/", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, link("shows"), http.StatusSeeOther)
+		})
+		r.Get("/shows", a.page(a.shows))
+		r.Get("/audit", a.page(a.audit))
+		r.Route("/shows/{show}", func(r chi.Router) {
+			r.Get("/", a.page(a.show))
+			r.Post("/pause", a.page(a.pause))
+			r.Post("/resume", a.page(a.resume))
+			r.Get("/line", a.page(a.lineList))
+			r.Get("/openings", a.page(a.openings))
+			r.Get("/openings/{opening}", a.page(a.opening))
+			r.Get("/openings/{opening}/cancel", a.page(a.cancelForm))
+			r.Post("/openings/{opening}/cancel", a.page(a.cancel))
+			r.Get("/fans/{fan}", a.page(a.fan))
+			r.Post("/fans/{fan}/{act}", a.page(a.actOnFan))
+		})
+	})
+	a.handler = r
+}
+
+// param is an id of the path. The router goes by the escaped path where there is
+// one.
+func param(r *http.Request, name string) string {
+	v := chi.URLParam(r, name)
+	if plain, err := url.PathUnescape(v); err == nil {
+		return plain
+	}
+	return v
+}
+
+// link is the path of a page under /admin.
+func link(segments ...string) string {
+	path := "/admin"
+	for _, s := range segments {
+		path += "/" + url.PathEscape(s)
+	}
+	return path
+}

@@ -1,0 +1,10 @@
+package admin
+
+import (
+	"os"
+	"testing"
+
+	"fanline/store/storetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(storetest.Main(m)) }

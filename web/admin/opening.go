@@ -1,0 +1,206 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"fanline/waitlist"
+)
+
+const (
+	wavesPerPage = 20
+	seatsShown   = 500
+)
+
+type openingRow struct {
+	waitlist.Opening
+	Recorded string
+	Ended    string
+}
+
+func rowOf(o waitlist.Opening, zone *time.Location) openingRow {
+	row := openingRow{Opening: o, Recorded: clock(o.RecordedAt, zone)}
+	if o.FinalAt != nil {
+		row.Ended = clock(*o.FinalAt, zone)
+	}
+	return row
+}
+
+// SeatWords says where the opening's seats are.
+func (o openingRow) SeatWords() string {
+	return count(o.Confirmed) + " of " + count(o.Quantity) + " bought, " + count(o.Held) + " held, " + count(o.Free) + " " + o.freeWord()
+}
+
+func (o openingRow) freeWord() string {
+	if o.State == waitlist.OpeningOpen {
+		return "free"
+	}
+	return "handed back"
+}
+
+// openingRows is a page of a show's openings, newest first, and whether there are
+// more.
+func (a *Admin) openingRows(ctx context.Context, show *waitlist.Show, before int64, limit int) ([]openingRow, bool, error) {
+	list, err := a.line.Openings(ctx, show.ID, before, limit+1)
+	if err != nil {
+		return nil, false, err
+	}
+	list, more := limited(list, limit)
+	rows := make([]openingRow, len(list))
+	for i, o := range list {
+		rows[i] = rowOf(o, zoneOf(show.TimeZone))
+	}
+	return rows, more, nil
+}
+
+type openingsPage struct {
+	Openings []openingRow
+	First    bool
+	Next     string
+}
+
+func (a *Admin) openings(w http.ResponseWriter, r *http.Request) error {
+	v := &view{Nav: "shows", Tab: "openings"}
+	if err := a.withShow(r, v); err != nil {
+		return err
+	}
+	before := number(r, "before")
+	rows, more, err := a.openingRows(r.Context(), v.Show, before, openingsPerPage)
+	if err != nil {
+		return err
+	}
+	body := openingsPage{Openings: rows, First: before == 0}
+	if more {
+		body.Next = link("shows", v.Show.ID, "openings") + "?before=" + strconv.FormatInt(rows[len(rows)-1].No, 10)
+	}
+	v.Title, v.Body = "Openings · "+v.Show.Name, body
+	return a.render(w, r, "openings", v)
+}
+
+// number is a positive number of the query, or 0.
+func number(r *http.Request, name string) int64 {
+	n, err := strconv.ParseInt(r.URL.Query().Get(name), 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+type openingPage struct {
+	openingRow
+	Hold, Window, PerSeat string
+	Seats                 []waitlist.Seat
+	MoreSeats             int
+	WaveRows              []waveRow
+	First                 bool
+	Next                  string
+	Reason                string // as typed, for the cancellation
+}
+
+type waveRow struct {
+	N                      int
+	Decided, Opens, Closes string
+	Fans                   int
+	From, To               int64
+	Skipped                string
+}
+
+// withOpening reads the show and the opening of the path.
+func (a *Admin) withOpening(r *http.Request, v *view) (*openingPage, error) {
+	if err := a.withShow(r, v); err != nil {
+		return nil, err
+	}
+	id := param(r, "opening")
+	if waitlist.CheckID("opening", id) != nil {
+		return nil, waitlist.Refuse(waitlist.NotFound, "There is no such opening.")
+	}
+	o, err := a.line.Opening(r.Context(), waitlist.OpeningRef{ShowID: v.Show.ID, OpeningID: id})
+	if err != nil {
+		return nil, err
+	}
+	return &openingPage{
+		openingRow: rowOf(o, v.Zone()), Hold: lasting(o.Hold), Window: lasting(o.Window), PerSeat: milli(o.FansPerSeat),
+		Reason: r.PostForm.Get("reason"),
+	}, nil
+}
+
+func (a *Admin) opening(w http.ResponseWriter, r *http.Request) error {
+	v := &view{Nav: "shows", Tab: "openings"}
+	body, err := a.withOpening(r, v)
+	if err != nil {
+		return err
+	}
+	if body.Seats, err = a.records.Seats(r.Context(), body.No, seatsShown); err != nil {
+		return err
+	}
+	if n := len(body.Seats); n > 0 {
+		body.MoreSeats = body.Quantity - n
+	}
+	if err := a.fillWaves(r, v, body); err != nil {
+		return err
+	}
+	v.Title, v.Body = body.ID+" · "+v.Show.Name, body
+	return a.render(w, r, "opening", v)
+}
+
+func (a *Admin) fillWaves(r *http.Request, v *view, body *openingPage) error {
+	before := int(min(number(r, "before"), 1<<31-1))
+	body.First = before == 0
+	ref := waitlist.OpeningRef{ShowID: v.Show.ID, OpeningID: body.ID}
+	waves, err := a.line.WaveReports(r.Context(), ref, before, wavesPerPage+1)
+	if err != nil {
+		return err
+	}
+	waves, more := limited(waves, wavesPerPage)
+	zone := v.Zone()
+	for _, x := range waves {
+		row := waveRow{
+			N: x.N, Decided: exact(x.DecidedAt, zone), Fans: x.Size, From: x.FromPlace, To: x.ToPlace,
+			Skipped: skippedWords(x.Skipped),
+		}
+		if x.Size > 0 {
+			row.Opens, row.Closes = exact(x.OpensAt, zone), exact(x.ClosesAt, zone)
+		}
+		body.WaveRows = append(body.WaveRows, row)
+	}
+	if more {
+		q := url.Values{"before": {strconv.Itoa(waves[len(waves)-1].N)}}
+		body.Next = link("shows", v.Show.ID, "openings", body.ID) + "?" + q.Encode()
+	}
+	return nil
+}
+
+// cancelForm asks whether to cancel an opening, and why.
+func (a *Admin) cancelForm(w http.ResponseWriter, r *http.Request) error {
+	return a.cancelPage(w, r, nil)
+}
+
+func (a *Admin) cancelPage(w http.ResponseWriter, r *http.Request, failed error) error {
+	v := &view{Nav: "shows", Tab: "openings"}
+	body, err := a.withOpening(r, v)
+	if err != nil {
+		return err
+	}
+	if err := v.failed(failed); err != nil {
+		return err
+	}
+	v.Title, v.Body = "Cancel "+body.ID+" · "+v.Show.Name, body
+	return a.render(w, r, "cancel", v)
+}
+
+func (a *Admin) cancel(w http.ResponseWriter, r *http.Request) error {
+	ref := waitlist.OpeningRef{ShowID: param(r, "show"), OpeningID: param(r, "opening")}
+	audit := waitlist.Audit{
+		Act: waitlist.AuditCancelOpening, ShowID: ref.ShowID, OpeningID: ref.OpeningID, Reason: r.PostForm.Get("reason"),
+	}
+	err := a.acts.do(r.Context(), audit, func(ctx context.Context, line lineWriter, _ string) error {
+		return line.CancelOpening(ctx, ref)
+	})
+	if err != nil {
+		return a.cancelPage(w, r, err)
+	}
+	return done(w, r, link("shows", ref.ShowID, "openings", ref.OpeningID), "cancel")
+}

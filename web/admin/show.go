@@ -1,0 +1,188 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+	"unicode/utf8"
+
+	"fanline/waitlist"
+)
+
+const (
+	showsPerPage    = 30
+	entriesPerPage  = 50
+	openingsPerPage = 30
+	auditsPerPage   = 50
+	showOpenings    = 8  // on the show's own page
+	showNext        = 10 // fans there
+)
+
+type showsPage struct {
+	Query string
+	Shows []showRow
+	Next  string // the page after this one; "" for the last
+	Any   bool   // there are shows at all
+}
+
+type showRow struct {
+	waitlist.Show
+	Starts string
+	Status string
+}
+
+// Find is the text to find shows by, as the database takes it.
+func find(r *http.Request) string {
+	q := r.URL.Query().Get("q")
+	if !utf8.ValidString(q) || utf8.RuneCountInString(q) > waitlist.MaxTitle || waitlist.CheckText("q", q, false, waitlist.MaxTitle) != nil {
+		return ""
+	}
+	return q
+}
+
+func (a *Admin) shows(w http.ResponseWriter, r *http.Request) error {
+	body := showsPage{Query: find(r)}
+	after := r.URL.Query().Get("after")
+	if waitlist.CheckID("after", after) != nil {
+		after = ""
+	}
+	shows, err := a.records.FindShows(r.Context(), body.Query, after, showsPerPage+1)
+	if err != nil {
+		return err
+	}
+	shows, more := limited(shows, showsPerPage)
+	for _, s := range shows {
+		body.Shows = append(body.Shows, showRow{s, day(s.StartsAt, zoneOf(s.TimeZone)), statusOf(&s)})
+	}
+	body.Any = len(shows) > 0 || body.Query != "" || after != ""
+	if more {
+		body.Next = link("shows") + "?" + url.Values{"q": {body.Query}, "after": {shows[len(shows)-1].ID}}.Encode()
+	}
+	return a.render(w, r, "shows", &view{Title: "Shows", Nav: "shows", Body: body})
+}
+
+// statusOf is what stands in a show's way, or "".
+func statusOf(s *waitlist.Show) string {
+	switch {
+	case s.Cancelled:
+		return "cancelled"
+	case s.PausedApp && s.PausedStaff:
+		return "paused by staff and by the ticketing app"
+	case s.PausedStaff:
+		return "paused by staff"
+	case s.PausedApp:
+		return "paused by the ticketing app"
+	}
+	return ""
+}
+
+type showPage struct {
+	Starts, SalesClose string
+	Over               bool // sales are closed
+	Status             string
+	Badges             []badge
+	Picture            picture
+	Openings           []openingRow
+	Next               []waitlist.Entry
+	Reason             string // as typed
+}
+
+func (a *Admin) show(w http.ResponseWriter, r *http.Request) error {
+	return a.showPage(w, r, nil)
+}
+
+// showPage shows a show, with what went wrong with an act on it.
+func (a *Admin) showPage(w http.ResponseWriter, r *http.Request, failed error) error {
+	v := &view{Nav: "shows", Tab: "overview"}
+	if err := a.withShow(r, v); err != nil {
+		return err
+	}
+	if err := v.failed(failed); err != nil {
+		return err
+	}
+	body := showPage{
+		Starts: day(v.Show.StartsAt, v.Zone()), SalesClose: day(v.Show.SalesClose(), v.Zone()),
+		Over:   !time.Now().Before(v.Show.SalesClose()),
+		Status: statusOf(v.Show), Badges: policyWords(v.Show), Reason: r.PostForm.Get("reason"),
+	}
+	p, err := a.records.Picture(r.Context(), v.Show.ID)
+	if err != nil {
+		return err
+	}
+	body.Picture = draw(v.Show, &p)
+	if body.Openings, _, err = a.openingRows(r.Context(), v.Show, 0, showOpenings); err != nil {
+		return err
+	}
+	body.Next = nextInLine(p.Front, showNext)
+	v.Title, v.Body = v.Show.Name, body
+	return a.render(w, r, "show", v)
+}
+
+// nextInLine are the first active ones of the front.
+func nextInLine(front []waitlist.Spot, n int) []waitlist.Entry {
+	var next []waitlist.Entry
+	for i := range front {
+		if e := front[i].Entry; e.Active() && len(next) < n {
+			next = append(next, e)
+		}
+	}
+	return next
+}
+
+// withShow reads the show of the path.
+func (a *Admin) withShow(r *http.Request, v *view) error {
+	show, err := a.readShow(r.Context(), param(r, "show"))
+	v.Show = &show
+	return err
+}
+
+func (a *Admin) readShow(ctx context.Context, id string) (waitlist.Show, error) {
+	if waitlist.CheckID("show", id) != nil {
+		return waitlist.Show{}, waitlist.Refuse(waitlist.NotFound, "There is no such show.")
+	}
+	return a.line.Show(ctx, id)
+}
+
+// failed puts a refusal on the page; a fault is handed back.
+func (v *view) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	status, sentence, ok := refused(err)
+	if !ok || status == http.StatusNotFound {
+		return err
+	}
+	v.Status, v.Error = status, sentence
+	return nil
+}
+
+// done goes to a page after an act, which says what was done.
+func done(w http.ResponseWriter, r *http.Request, page, note string) error {
+	http.Redirect(w, r, page+"?note="+note, http.StatusSeeOther)
+	return nil
+}
+
+func (a *Admin) pause(w http.ResponseWriter, r *http.Request) error {
+	return a.setPaused(w, r, waitlist.AuditPause, true, "paused")
+}
+
+func (a *Admin) resume(w http.ResponseWriter, r *http.Request) error {
+	return a.setPaused(w, r, waitlist.AuditResume, false, "resumed")
+}
+
+func (a *Admin) setPaused(w http.ResponseWriter, r *http.Request, act waitlist.AuditAct, paused bool, note string) error {
+	show, err := a.readShow(r.Context(), param(r, "show"))
+	if err != nil {
+		return err
+	}
+	err = waitlist.Refuse(waitlist.Closed, "The show was cancelled; there is nothing to pause.")
+	if !show.Cancelled {
+		err = a.acts.do(r.Context(), waitlist.Audit{Act: act, ShowID: show.ID, Reason: r.PostForm.Get("reason")},
+			func(ctx context.Context, line lineWriter, _ string) error { return line.Pause(ctx, show.ID, paused) })
+	}
+	if err != nil {
+		return a.showPage(w, r, err)
+	}
+	return done(w, r, link("shows", show.ID), note)
+}
