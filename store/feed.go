@@ -349,14 +349,16 @@ func (f *Feed) Backlog(ctx context.Context, fan int64, limit int) ([]delivery.No
 }
 
 // upcoming returns a fan's turns that have not opened: the turns as they will be
-// at the last moment that a decision may have planned, less those of now.
+// at the last moment that a decision may have planned, less those of now. By that
+// moment a short one is over again.
 func (f *Feed) upcoming(ctx context.Context, fan int64, now time.Time) ([]delivery.Notice, error) {
 	rows, err := f.s.pool.Query(ctx, `
-		SELECT * FROM (`+itemsSQL+`) x WHERE kind = 'turn' AND state = 'open' AND at > $3`,
+		SELECT * FROM (`+itemsSQL+`) x WHERE kind = 'turn' AND at > $3`,
 		[]int64{fan}, now.Add(planned), now)
 	items, err := all(rows, err, scanItem)
 	notices := make([]delivery.Notice, len(items))
 	for i := range items {
+		items[i].state = notifier.StateOpen
 		notices[i] = items[i].notice()
 	}
 	return notices, err

@@ -23,7 +23,8 @@ type item struct {
 	opens, closes     *time.Time // of a turn
 	window            time.Duration
 	readAt            *time.Time
-	// changed is when an act or the opening's end last changed a turn's state.
+	// changed is when an act, the end of its claim or the opening's end last
+	// changed a turn's state.
 	changed *time.Time
 }
 
@@ -46,11 +47,11 @@ var itemsSQL = `
 	turn AS (
 		SELECT t.*, o.show_no, o.state AS ended_as, o.final_at, a.at AS acted_at,
 			` + turnOpens("t.k") + ` AS opens, ` + turnCloses("t.k") + ` AS closes, w.window_s,
-			a.state AS act,
-			a.state = 'claimed' AND EXISTS (SELECT FROM claims c WHERE c.opening_no = t.opening_no AND c.eno = t.eno
-				AND (c.state = 'confirmed' OR c.state = 'held' AND c.expires_at > $2)) AS claimed
+			a.state AS act, c.ended_at AS claim_ended_at,
+			a.state = 'claimed' AND (c.state = 'confirmed' OR c.state = 'held' AND c.expires_at > $2) AS claimed
 		FROM told t JOIN waves w USING (opening_no, n) JOIN openings o USING (opening_no)
-		LEFT JOIN turns a ON a.opening_no = t.opening_no AND a.eno = t.eno),
+		LEFT JOIN turns a ON a.opening_no = t.opening_no AND a.eno = t.eno
+		LEFT JOIN claims c ON c.opening_no = t.opening_no AND c.eno = t.eno),
 	shown AS (
 		SELECT * FROM turn WHERE opens <= $2 AND opens < closes AND (final_at IS NULL OR opens < final_at)
 			AND (acted_at IS NULL OR acted_at >= opens)),
@@ -58,7 +59,7 @@ var itemsSQL = `
 		SELECT fan_no, opening_no, eno, show_no, 'turn' AS kind, seats, opens AS at, opens, closes, window_s,
 			CASE WHEN claimed THEN 'claimed'
 				WHEN act IS NOT NULL OR final_at <= $2 OR closes <= $2 THEN 'over' ELSE 'open' END AS state,
-			greatest(acted_at, final_at) AS changed
+			greatest(acted_at, claim_ended_at, final_at) AS changed
 		FROM shown
 		UNION ALL
 		SELECT fan_no, opening_no, eno, show_no, 'result', seats, date_trunc('milliseconds', final_at), NULL, NULL, 0,
