@@ -82,13 +82,15 @@ func (s *source) Changed(ctx context.Context, marks []waitlist.Mark) ([]waitlist
 		places, decisions = append(places, m.Place), append(decisions, m.Decision)
 		oldest = min(oldest, m.Decision)
 	}
+	// Each entry is looked up by its number: LIMIT 1 keeps the planner from reading
+	// the line through another index when it knows little of a table that has grown.
 	rows, err := s.tx.Query(ctx, `
-		SELECT DISTINCT `+candidateColumns+`
-		FROM entry_log l JOIN entries e USING (show_no, eno)
+		SELECT `+candidateColumns+`
+		FROM (SELECT eno, max(decision) AS decision FROM entry_log WHERE show_no = $1 AND decision >= $2 GROUP BY eno) l
+		CROSS JOIN LATERAL (SELECT * FROM entries WHERE show_no = $1 AND eno = l.eno LIMIT 1) e
 		JOIN unnest($3::text[], $4::smallint[], $5::bigint[], $6::bigint[]) m (tier, party, place, decision)
-			ON e.tier = m.tier AND e.party = m.party
-		WHERE l.show_no = $1 AND l.decision >= $2 AND l.decision >= m.decision AND e.place < m.place
-			AND e.state = 'waiting' AND NOT e.dormant
+			ON e.tier = m.tier AND e.party = m.party AND l.decision >= m.decision AND e.place < m.place
+		WHERE e.state = 'waiting' AND NOT e.dormant
 		ORDER BY e.place`, s.show, oldest, tiers, parties, places, decisions)
 	return all(rows, err, scanCandidate)
 }
