@@ -23,22 +23,27 @@ func scanClaim(row pgx.CollectableRow) (c waitlist.Claim, err error) {
 }
 
 // Claim serves claims on one opening, in order, in one transaction. The opening's
-// row is locked before the entries, so that refusals are exact.
+// row is locked before the entries, so that refusals are exact. The show's number
+// is 0 where a claim cannot let anything be decided: of mode everyone, where each
+// decision would read the turns of all who were told. Of mode turns it can: a
+// larger party whose turn is open may fit no more, and leaves room for others.
 func (s *Store) Claim(ctx context.Context, ref waitlist.OpeningRef, fans []string) (claimed []waitlist.Claimed, no int32, err error) {
 	err = s.inTx(ctx, "claim", func(tx pgx.Tx) error {
 		show, err := showByID(ctx, tx, ref.ShowID)
 		if err != nil {
 			return err
 		}
-		no = show.No
-		if err := lockShared(ctx, tx, no); err != nil {
+		if err := lockShared(ctx, tx, show.No); err != nil {
 			return err
 		}
-		o, err := openingByID(ctx, tx, no, ref.OpeningID, " FOR UPDATE")
+		o, err := openingByID(ctx, tx, show.No, ref.OpeningID, " FOR UPDATE")
 		if err != nil {
 			return err
 		}
 		o.ShowID = ref.ShowID
+		if no = 0; o.Mode == waitlist.ModeTurns {
+			no = o.ShowNo
+		}
 		b, err := s.readClaims(ctx, tx, &o, fans)
 		if err != nil {
 			return err

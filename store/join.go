@@ -12,13 +12,16 @@ import (
 
 // Join takes up to 1,000 joins to one show in one transaction. New fans are stored
 // before it, in a transaction of their own. The line's row is locked before
-// places are given, so that places become visible in order.
+// places are given, so that places become visible in order. The show's number is
+// 0 when there is nothing to decide: a decision after each batch would be one more
+// commit under the show's exclusive lock.
 func (s *Store) Join(ctx context.Context, show string, batch []waitlist.Join) (joined []waitlist.Joined, no int32, err error) {
 	fanNos, err := s.fans(ctx, batch)
 	if err != nil {
 		return nil, 0, err
 	}
 	err = s.inTx(ctx, "join", func(tx pgx.Tx) error {
+		no = 0 // of the try before
 		sh, err := showByID(ctx, tx, show)
 		if err != nil {
 			return err
@@ -26,11 +29,13 @@ func (s *Store) Join(ctx context.Context, show string, batch []waitlist.Join) (j
 		if sh.Cancelled {
 			return waitlist.Refuse(waitlist.Closed, "show %q was cancelled", show)
 		}
-		no = sh.No
-		if err := lockShared(ctx, tx, no); err != nil {
+		if err := lockShared(ctx, tx, sh.No); err != nil {
 			return err
 		}
-		joined, err = s.join(ctx, tx, no, batch, fanNos)
+		var asked bool
+		if joined, asked, err = s.join(ctx, tx, sh.No, batch, fanNos); asked {
+			no = sh.No
+		}
 		return err
 	})
 	if err != nil {
@@ -84,29 +89,28 @@ func (s *Store) fanNos(ctx context.Context, ids []string) (map[string]int64, err
 }
 
 // join gives places. An entry that stands is returned; one that ended starts
-// again at the tail; a dormant one wakes.
-func (s *Store) join(ctx context.Context, tx pgx.Tx, no int32, batch []waitlist.Join, fanNos map[string]int64) ([]waitlist.Joined, error) {
+// again at the tail; a dormant one wakes. asked says that the show is to be
+// decided.
+func (s *Store) join(ctx context.Context, tx pgx.Tx, no int32, batch []waitlist.Join, fanNos map[string]int64) (joined []waitlist.Joined, asked bool, err error) {
 	nos := make([]int64, len(batch))
 	for i := range batch {
 		nos[i] = fanNos[batch[i].FanID]
 	}
 	standing, err := entriesOf(ctx, tx, no, nos, " ORDER BY eno FOR UPDATE OF e")
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	h, err := lockHead(ctx, tx, no)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	// Again under the line's lock: those who joined while this one waited for it.
 	if standing, err = entriesOf(ctx, tx, no, nos, ""); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	p := planJoins(no, batch, nos, standing, &h)
-	if err := p.write(ctx, tx, s, h); err != nil {
-		return nil, err
-	}
-	return p.answers, nil
+	asked, err = p.write(ctx, tx, s, h)
+	return p.answers, asked, err
 }
 
 // head is the line's row, locked.
@@ -169,32 +173,32 @@ func (p *joinPlan) place(e *waitlist.Entry, j waitlist.Join, h *head) {
 	h.nextPlace++
 }
 
-func (p *joinPlan) write(ctx context.Context, tx pgx.Tx, s *Store, h head) error {
+func (p *joinPlan) write(ctx context.Context, tx pgx.Tx, s *Store, h head) (asked bool, err error) {
 	if len(p.awake) > 0 {
 		if err := wake(ctx, tx, p.no, p.awake, h.moment); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if len(p.fresh)+len(p.back) == 0 {
 		if len(p.awake) > 0 {
-			return dueIfOpen(ctx, tx, p.no, h.now)
+			return askedIfOpen(ctx, tx, p.no, h.now)
 		}
-		return nil
+		return false, nil
 	}
 	if _, err := tx.Exec(ctx, `UPDATE lines SET next_eno = $2, next_place = $3 WHERE show_no = $1`,
 		p.no, h.nextEno, h.nextPlace); err != nil {
-		return err
+		return false, err
 	}
 	if err := insertEntries(ctx, tx, p.fresh); err != nil {
-		return err
+		return false, err
 	}
 	if err := p.rejoin(ctx, tx, h); err != nil {
-		return err
+		return false, err
 	}
 	if err := s.record(ctx, tx, p.event(h.now)); err != nil {
-		return err
+		return false, err
 	}
-	return dueIfOpen(ctx, tx, p.no, h.now)
+	return askedIfOpen(ctx, tx, p.no, h.now)
 }
 
 // event is one row for the whole batch; readers of the stream take it apart.

@@ -145,10 +145,16 @@ func due(ctx context.Context, tx pgx.Tx, showNo int32, at ...time.Time) error {
 // show without openings need none. An opening that is being recorded right now
 // asks for its own, which waits for this transaction.
 func dueIfOpen(ctx context.Context, tx pgx.Tx, showNo int32, at time.Time) error {
-	_, err := tx.Exec(ctx, `
+	_, err := askedIfOpen(ctx, tx, showNo, at)
+	return err
+}
+
+// askedIfOpen is dueIfOpen that says whether it asked.
+func askedIfOpen(ctx context.Context, tx pgx.Tx, showNo int32, at time.Time) (bool, error) {
+	tag, err := tx.Exec(ctx, `
 		INSERT INTO due (show_no, at)
 		SELECT $1, $2 WHERE EXISTS (SELECT FROM openings WHERE show_no = $1 AND state = 'open')`, showNo, at)
-	return err
+	return tag.RowsAffected() > 0, err
 }
 
 func notFound(err error, what, id string) error {
