@@ -18,6 +18,8 @@ type Session struct {
 	FanID string
 	// Expires is when the token ends; zero: never.
 	Expires time.Time
+	// After is the cursor to go on from, as the client sent it; "": from the newest unread items.
+	After string
 }
 
 // conn is one socket. Its reader is the caller of Serve, its writer a goroutine of its own; anybody may offer it
@@ -27,9 +29,11 @@ type conn struct {
 	ws      *websocket.Conn
 	fanID   string
 	session string
+	after   string // the cursor it came with
 
 	signal  chan struct{} // one slot: the writer has something to do
 	room    chan struct{} // one slot: the reader may go on
+	empty   chan struct{} // one slot: the queue has run out
 	done    chan struct{} // closed by close
 	heard   atomic.Int64  // when something came last, as a time since born
 	born    time.Time
@@ -42,11 +46,17 @@ type conn struct {
 	queue  [][]byte
 	bytes  int
 	grace  int // bytes above the limit, for a backlog, until the queue is empty
+	// early keeps frames until hello is said, which is the first. greeted says that it was.
+	greeted bool
+	early   [][]byte
 	// held keeps what comes before the backlog is through.
 	catchingUp bool
 	held       []*message
 	seen       seen
 	turns      turns
+	sent       sent
+	moment     Moment     // of its last cursor
+	lines      []lineSent // the positions it knows
 	acts       []act
 	acting     bool
 	end        *ending
@@ -59,18 +69,36 @@ func newConn(h *Hub, ws *websocket.Conn, s Session) *conn {
 	_, _ = rand.Read(id[:]) // never fails
 	now := time.Now()
 	c := &conn{
-		hub: h, ws: ws, fanID: s.FanID, session: hex.EncodeToString(id[:]),
-		signal: make(chan struct{}, 1), room: make(chan struct{}, 1), done: make(chan struct{}),
+		hub: h, ws: ws, fanID: s.FanID, session: hex.EncodeToString(id[:]), after: s.After,
+		signal: make(chan struct{}, 1), room: make(chan struct{}, 1), empty: make(chan struct{}, 1), done: make(chan struct{}),
 		born: now, catchingUp: true, token: h.lifetimeOf(s.Expires, now),
 	}
-	c.offerFrame(helloOf(c.session, h.cfg.HeartbeatS, h.cfg.Clock.Now()))
+	if c.after == "" {
+		c.greet(false)
+	}
 	return c
 }
 
-// offer gives the connection a message to write, unless it had it.
-func (c *conn) offer(m *message) {
+// greet says hello, and then what had to wait for it. The first one counts.
+func (c *conn) greet(reset bool) {
 	c.mu.Lock()
 	fits := true
+	if !c.greeted {
+		c.greeted = true
+		fits = c.put(helloOf(c.session, c.hub.cfg.HeartbeatS, c.hub.cfg.Clock.Now(), reset))
+		for _, frame := range c.early {
+			fits = fits && c.put(frame)
+		}
+		c.early = nil
+	}
+	c.mu.Unlock()
+	c.wakeOrClose(fits)
+}
+
+// offer gives the connection a message to write, unless it had it. It says whether there is something new in the queue.
+func (c *conn) offer(m *message) bool {
+	c.mu.Lock()
+	fits, had := true, len(c.queue)
 	switch {
 	case c.end != nil:
 	case c.catchingUp:
@@ -79,8 +107,10 @@ func (c *conn) offer(m *message) {
 	default:
 		fits = c.accept(m)
 	}
+	queued := len(c.queue) > had
 	c.mu.Unlock()
 	c.wakeOrClose(fits)
+	return queued
 }
 
 // offerFrame gives the connection a frame that is nobody else's.
@@ -91,16 +121,24 @@ func (c *conn) offerFrame(frame []byte) {
 	c.wakeOrClose(fits)
 }
 
-// caughtUp ends the catching up: first the backlog, then what came meanwhile and was not in it.
-func (c *conn) caughtUp(backlog []*message) {
+// catchUpWith gives the connection a part of what it missed.
+func (c *conn) catchUpWith(part []*message) {
 	c.mu.Lock()
 	fits := true
-	for _, m := range backlog {
+	for _, m := range part {
 		if frame, err := m.frame(); err == nil {
 			c.grace += len(frame) // two hundred long messages are nobody's slowness
 		}
 		fits = fits && c.accept(m)
 	}
+	c.mu.Unlock()
+	c.wakeOrClose(fits)
+}
+
+// caughtUp ends the catching up: what came meanwhile, and was not in it, follows.
+func (c *conn) caughtUp() {
+	c.mu.Lock()
+	fits := true
 	for _, m := range c.held {
 		fits = fits && c.accept(m)
 	}
@@ -153,6 +191,7 @@ func (c *conn) accept(m *message) bool {
 	if !c.seen.meet(m.hash, time.Now()) {
 		return true
 	}
+	c.note(m)
 	if m.turn {
 		c.markTurn(m.id, turnMark{m.state, m.closes})
 	}
@@ -170,13 +209,27 @@ func (c *conn) acceptUpdate(m *message) bool {
 			return true
 		}
 		c.turns[m.id] = turnMark{m.state, mark.closes}
-	} else if !c.seen.has(c.hub.hash(m.id, "")) {
+	} else if !c.seen.has(hash(m.id, "")) {
 		return true
 	}
 	if !c.seen.meet(m.hash, time.Now()) {
 		return true
 	}
+	c.note(m)
 	return c.putMessage(m)
+}
+
+// note keeps m for the next cursor: its item, and the state in which a turn was shown. mu is held.
+func (c *conn) note(m *message) {
+	from := c.moment.At.Add(-overlap)
+	if m.at.After(from) {
+		c.sent.add(m.hash, m.at)
+	}
+	if m.turn && m.state != notifier.StateOpen {
+		if now := c.hub.cfg.Clock.Now().Add(skew); now.After(from) {
+			c.sent.add(hash(m.id, m.state), now)
+		}
+	}
 }
 
 func (c *conn) putMessage(m *message) bool {
@@ -193,6 +246,10 @@ func (c *conn) putMessage(m *message) bool {
 func (c *conn) put(frame []byte) bool {
 	if c.end != nil {
 		return true
+	}
+	if !c.greeted {
+		c.early = append(c.early, frame)
+		return len(c.early) <= earlyMost
 	}
 	cfg, most := &c.hub.cfg, c.hub.cfg.QueueBytes
 	if c.hub.queuedBytes.Load() > cfg.QueueBytesAll {
@@ -219,6 +276,7 @@ func (c *conn) pop() []byte {
 	c.queue = c.queue[1:]
 	if len(c.queue) == 0 {
 		c.queue, c.grace = nil, 0 // an idle connection keeps no array
+		poke(c.empty)
 	}
 	c.bytes -= len(frame)
 	c.hub.count(-1, -len(frame))
@@ -251,7 +309,7 @@ func (c *conn) close(e ending) {
 		if e != closeDraining {
 			c.discard()
 		}
-		c.held = nil
+		c.held, c.early = nil, nil
 	}
 	fanNo, inside := c.fanNo, c.inside
 	c.mu.Unlock()
@@ -263,6 +321,7 @@ func (c *conn) close(e ending) {
 	}
 	if inside {
 		c.hub.fans.leave(c, fanNo)
+		c.hub.lines.touch(fanNo)
 	}
 	close(c.done)
 	poke(c.signal)

@@ -39,6 +39,8 @@ func (h *Hub) scheduleLoop(ctx context.Context) {
 
 // fire acts on a batch: what needs no asking at once, turns after one call for all of them.
 func (h *Hub) fire(ctx context.Context, due []*entry) error {
+	t := told{}
+	defer func() { h.giveCursors(t) }()
 	var asking []*entry
 	var keys []TurnKey
 	for _, e := range due {
@@ -46,7 +48,7 @@ func (h *Hub) fire(ctx context.Context, due []*entry) error {
 			asking, keys = append(asking, e), append(keys, e.turn)
 			continue
 		}
-		h.send(e.fanNo, e.m)
+		h.send(e.fanNo, e.m, t)
 		h.sched.done(e)
 	}
 	if len(asking) == 0 {
@@ -60,7 +62,7 @@ func (h *Hub) fire(ctx context.Context, due []*entry) error {
 		return err
 	}
 	for i, e := range asking {
-		h.settle(e, states[i])
+		h.settle(e, states[i], t)
 	}
 	return nil
 }
@@ -75,12 +77,12 @@ func (h *Hub) standing(ctx context.Context, keys []TurnKey) ([]notifier.TurnStat
 	return states, err
 }
 
-func (h *Hub) settle(e *entry, state notifier.TurnState) {
+func (h *Hub) settle(e *entry, state notifier.TurnState, t told) {
 	settled := h.settlePush
 	if e.watch {
 		settled = h.settleClose
 	}
-	if settled(e, state) {
+	if settled(e, state, t) {
 		h.sched.done(e)
 	} else {
 		h.later(e, againSoon)
@@ -88,11 +90,11 @@ func (h *Hub) settle(e *entry, state notifier.TurnState) {
 }
 
 // settlePush pushes a turn that opened; false: it is to be asked for again.
-func (h *Hub) settlePush(e *entry, state notifier.TurnState) bool {
+func (h *Hub) settlePush(e *entry, state notifier.TurnState, t told) bool {
 	now := h.cfg.Clock.Now()
 	switch {
 	case state == notifier.StateOpen:
-		h.send(e.fanNo, e.m)
+		h.send(e.fanNo, e.m, t)
 		if watched(e.m, now) {
 			h.fans.schedule(&entry{
 				at: e.m.closes, fanNo: e.fanNo, key: "watch " + e.m.id, m: e.m, turn: e.turn, watch: true,
@@ -110,14 +112,14 @@ func (h *Hub) settlePush(e *entry, state notifier.TurnState) bool {
 }
 
 // settleClose tells a fan what became of a turn that closed; false: it is to be asked for again.
-func (h *Hub) settleClose(e *entry, state notifier.TurnState) bool {
+func (h *Hub) settleClose(e *entry, state notifier.TurnState, t told) bool {
 	if state == notifier.StateOpen && e.tries < closeTries {
 		return false
 	}
 	if state == "" || state == notifier.StateOpen {
 		state = notifier.StateOver
 	}
-	h.send(e.fanNo, h.updateMessage(e.m.id, state))
+	h.send(e.fanNo, h.updateMessage(e.m.id, state), t)
 	return true
 }
 

@@ -33,10 +33,13 @@ type fakeFeed struct {
 	news     []Notice
 	overlap  int
 	backlog  map[int64][]Notice
+	missed   map[int64][]Notice // for Replay, in order; those with an Update are turns
+	moment   Moment             // its At is now's, unless set
 	standing map[TurnKey]notifier.TurnState
 	err      error         // of every call, while set
 	asked    [][]TurnKey   // the calls of Standing
 	looks    int           // the calls of News
+	spans    []Span        // the calls of Replay
 	gate     chan struct{} // Backlog waits for it, unless nil
 	entered  chan int64    // gets each fan of Backlog, unless nil
 	calls    map[string]int
@@ -44,23 +47,32 @@ type fakeFeed struct {
 
 func newFakeFeed() *fakeFeed {
 	return &fakeFeed{
-		backlog: map[int64][]Notice{}, standing: map[TurnKey]notifier.TurnState{}, overlap: 3, calls: map[string]int{},
+		backlog: map[int64][]Notice{}, missed: map[int64][]Notice{}, moment: Moment{Database: 1, Timeline: 2}, standing: map[TurnKey]notifier.TurnState{}, overlap: 3, calls: map[string]int{},
 	}
 }
 
-func (f *fakeFeed) Start(context.Context) (Cursor, error) {
+func (f *fakeFeed) Start(context.Context) (Cursor, Moment, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return Cursor(strconv.Itoa(len(f.news))), f.err
+	return Cursor(strconv.Itoa(len(f.news))), f.stands(), f.err
 }
 
-func (f *fakeFeed) News(_ context.Context, after Cursor, here func(int64) bool) ([]Notice, Cursor, error) {
+// stands is the moment; mu is held.
+func (f *fakeFeed) stands() Moment {
+	m := f.moment
+	if m.At.IsZero() {
+		m.At = now()
+	}
+	return m
+}
+
+func (f *fakeFeed) News(_ context.Context, after Cursor, here func(int64) bool) (News, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.looks++
 	from, err := strconv.Atoi(string(after))
 	if err = errors.Join(err, f.err); err != nil {
-		return nil, "", err
+		return News{}, err
 	}
 	var found []Notice
 	for _, n := range f.news[max(0, from-f.overlap):] {
@@ -68,7 +80,41 @@ func (f *fakeFeed) News(_ context.Context, after Cursor, here func(int64) bool) 
 			found = append(found, n)
 		}
 	}
-	return found, Cursor(strconv.Itoa(len(f.news))), nil
+	return News{found, Cursor(strconv.Itoa(len(f.news))), f.stands()}, nil
+}
+
+func (f *fakeFeed) Replay(_ context.Context, fanNo int64, s Span) (m Missed, err error) {
+	if f.entered != nil {
+		f.entered <- fanNo
+	}
+	if f.gate != nil {
+		<-f.gate
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls["replay"]++
+	f.spans = append(f.spans, s)
+	for _, n := range f.missed[fanNo] {
+		switch {
+		case n.Update != nil || n.Silent || n.At.After(s.Until):
+			if s.Page == nil {
+				m.Turns = append(m.Turns, n)
+			}
+			continue
+		case !n.At.After(s.Since), s.Page != nil && !(inboxKey{n.At, n.Item.ID}).after(*s.Page):
+			continue
+		}
+		if m.Total++; m.Total <= s.Limit {
+			m.Items = append(m.Items, n)
+		}
+	}
+	return m, f.err
+}
+
+type inboxKey notifier.InboxKey
+
+func (k inboxKey) after(o notifier.InboxKey) bool {
+	return k.At.After(o.At) || k.At.Equal(o.At) && k.ID > o.ID
 }
 
 func (f *fakeFeed) Backlog(_ context.Context, fanNo int64, limit int) ([]Notice, error) {

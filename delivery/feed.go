@@ -13,16 +13,18 @@ import (
 type Feed interface {
 	// Start is the cursor of now: News after it returns all that is committed
 	// later, and perhaps a little that was committed before.
-	Start(ctx context.Context) (Cursor, error)
+	Start(ctx context.Context) (Cursor, Moment, error)
 	// News returns what was committed since after for those fans for whom here
 	// returns true, and where to go on. It may return a notice twice, never
 	// leave one out, also when transactions commit in another order than they
 	// began. here is called from News's goroutine alone.
-	News(ctx context.Context, after Cursor, here func(fanNo int64) bool) ([]Notice, Cursor, error)
+	News(ctx context.Context, after Cursor, here func(fanNo int64) bool) (News, error)
 	// Backlog returns, for a fan that just connected, the newest unread items,
 	// at most limit, oldest first, and after them the turns still to open (At in
 	// the future) and the open turns that were read already (Silent).
 	Backlog(ctx context.Context, fanNo int64, limit int) ([]Notice, error)
+	// Replay returns a page of what a fan missed.
+	Replay(ctx context.Context, fanNo int64, s Span) (Missed, error)
 	// Standing returns the present state of each turn, in the order asked:
 	// "" for one that no longer exists for its fan.
 	Standing(ctx context.Context, turns []TurnKey) ([]notifier.TurnState, error)
@@ -34,6 +36,43 @@ type Feed interface {
 // Cursor is a place in the feed. It is opaque to the hub; the zero Cursor is not
 // valid.
 type Cursor string
+
+// Moment is where the history of a database stands: whatever is committed after it
+// was read becomes visible, by its own time, no earlier than a millisecond before
+// At, how long a transaction may stay open.
+type Moment struct {
+	Database uint64 // which one
+	Timeline uint32 // grows when a database is restored or another machine takes over
+	At       time.Time
+}
+
+// News is what a look finds. Moment was read before the notices.
+type News struct {
+	Notices []Notice
+	Next    Cursor
+	Moment  Moment
+}
+
+// Span is a page of a fan's items with Since < At <= Until, in order of At and id.
+type Span struct {
+	Since, Until time.Time
+	// Page continues behind the last item of the page before; nil: the first.
+	Page  *notifier.InboxKey
+	Limit int
+}
+
+// Missed is such a page.
+type Missed struct {
+	Items []Notice
+	// Total is how many items the span has from this page on.
+	Total int
+	// Turns come with the first page. Those with an Update changed within the
+	// span, as they are at Until. The others are to be known: Silent ones opened
+	// before Until, and may still change; the rest is still to open. Many is
+	// that there are more.
+	Turns []Notice
+	Many  bool
+}
 
 // TurnKey names a turn in the store's numbers.
 type TurnKey struct {

@@ -18,6 +18,8 @@ import (
 const (
 	maxFrame = 64 << 10 // bytes of a client's frame
 	maxIDs   = 500      // ids in one frame
+	// earlyMost is how many frames may wait for hello: answers to pings, a warning.
+	earlyMost = 64
 )
 
 // ending is why a connection ends, as its peer is told. Code 0 is not told: the peer is gone.
@@ -55,6 +57,10 @@ type (
 		Type string         `json:"type"`
 		Item *notifier.Item `json:"item"`
 	}
+	cursorFrame struct {
+		Type   string `json:"type"`
+		Cursor string `json:"cursor"`
+	}
 	expiringFrame struct {
 		Type string `json:"type"`
 		InS  int    `json:"in_s"`
@@ -62,6 +68,12 @@ type (
 	updateFrame struct {
 		Type string `json:"type"`
 		notifier.Update
+	}
+	// lineFrame has no position for an entry that nobody is asked to wait behind: holding, dormant or gone.
+	lineFrame struct {
+		Type     string `json:"type"`
+		ShowID   string `json:"show_id"`
+		Position *int64 `json:"position"`
 	}
 	pongFrame struct {
 		Type string         `json:"type"`
@@ -73,8 +85,18 @@ type (
 	}
 )
 
-func helloOf(session string, heartbeatS int, now time.Time) []byte {
-	return encode(helloFrame{"hello", session, heartbeatS, notifier.Stamp(now), false})
+func helloOf(session string, heartbeatS int, now time.Time, reset bool) []byte {
+	return encode(helloFrame{"hello", session, heartbeatS, notifier.Stamp(now), reset})
+}
+
+func cursorOf(c *fanCursor) []byte { return encode(cursorFrame{"cursor", c.encode()}) }
+
+func lineOf(showID string, position int64) []byte {
+	f := lineFrame{Type: "line", ShowID: showID}
+	if position > 0 {
+		f.Position = &position
+	}
+	return encode(f)
 }
 
 func pongOf(now time.Time) []byte { return encode(pongFrame{"pong", notifier.Stamp(now)}) }

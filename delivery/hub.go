@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -24,6 +23,8 @@ type HubConfig struct {
 	Feed  Feed
 	Clock Clock
 	Acts  Acts
+	// Lines may be nil: then nobody is told of their position.
+	Lines Lines
 	// Registry may be nil: then no other instance can wake this one.
 	Registry Presence
 	// Verify checks a token that renews a connection in place.
@@ -32,6 +33,7 @@ type HubConfig struct {
 
 	HeartbeatS int // between two pings of the server; 0: 25
 	MaxConns   int // sockets on this instance; 0: 50,000
+	MaxJoining int // sockets that are catching up at once; 0: 512
 	PerFan     int // sockets of one fan on this instance; 0: 8
 	// What may wait for one slow reader, and for all of them: above QueueBytesAll a connection may only have an eighth
 	// of QueueBytes. 0: 8,192 frames, 2 MiB, 256 MiB.
@@ -44,7 +46,7 @@ type HubConfig struct {
 	CallTimeout time.Duration
 	// Calls is how many calls for connections are under way at once; 0: 64.
 	Calls int
-	// LookEvery is how often the Feed is read without a wake; 0: 1 s.
+	// LookEvery is how often the Feed is read without a wake, and the Lines at all; 0: 1 s.
 	LookEvery time.Duration
 }
 
@@ -59,6 +61,7 @@ func (c HubConfig) withDefaults() HubConfig {
 	orDefault(&c.Log, slog.Default())
 	orDefault(&c.HeartbeatS, 25)
 	orDefault(&c.MaxConns, 50_000)
+	orDefault(&c.MaxJoining, 512)
 	orDefault(&c.PerFan, 8)
 	orDefault(&c.Queue, 8192)
 	orDefault(&c.QueueBytes, 2<<20)
@@ -77,7 +80,7 @@ func (c HubConfig) validate() error {
 	if c.Feed == nil || c.Clock == nil || c.Acts == nil || c.Verify == nil {
 		return errors.New("a hub needs Feed, Clock, Acts and Verify")
 	}
-	for _, n := range []int{c.HeartbeatS, c.MaxConns, c.PerFan, c.Queue, c.QueueBytes, c.Calls} {
+	for _, n := range []int{c.HeartbeatS, c.MaxConns, c.MaxJoining, c.PerFan, c.Queue, c.QueueBytes, c.Calls} {
 		if n < 0 {
 			return errors.New("a hub's limits cannot be negative")
 		}
@@ -96,10 +99,13 @@ type Hub struct {
 	cfg   HubConfig
 	fans  *fans
 	sched *schedule
-	seed  maphash.Seed
 	wake  chan struct{} // one slot
 	calls chan struct{} // a slot for each call under way for a connection
 	cur   Cursor        // the look's alone after Start
+	// moment is how far the feed was read and handed out.
+	moment atomic.Pointer[Moment]
+	debts  debts
+	lines  *lines
 
 	callCtx    context.Context // ends the calls for connections, when Stop runs out of time
 	cancelCall context.CancelFunc
@@ -112,6 +118,8 @@ type Hub struct {
 
 	mu       sync.Mutex
 	conns    map[*conn]struct{} // all of Serve, also those not in fans yet or any more
+	joining  map[*conn]struct{} // those of them that have not caught up
+	expected []time.Time        // when Full said that a connection may come, which has not come yet
 	started  bool
 	draining bool
 
@@ -136,12 +144,13 @@ func NewHub(cfg HubConfig) (*Hub, error) {
 	}
 	cfg = cfg.withDefaults()
 	h := &Hub{
-		cfg: cfg, sched: newSchedule(), seed: maphash.MakeSeed(),
+		cfg: cfg, sched: newSchedule(),
 		wake: make(chan struct{}, 1), calls: make(chan struct{}, cfg.Calls),
-		stopped: make(chan struct{}), conns: map[*conn]struct{}{},
+		stopped: make(chan struct{}), conns: map[*conn]struct{}{}, joining: map[*conn]struct{}{},
 		actFault: faults{log: cfg.Log},
 	}
 	h.fans = newFans(cfg.PerFan, cfg.Registry, h.sched)
+	h.lines = newLines(h)
 	h.callCtx, h.cancelCall = context.WithCancel(context.Background())
 	return h, nil
 }
@@ -151,11 +160,12 @@ func NewHub(cfg HubConfig) (*Hub, error) {
 func (h *Hub) Start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, h.cfg.CallTimeout)
 	defer cancel()
-	cur, err := h.cfg.Feed.Start(ctx)
+	cur, moment, err := h.cfg.Feed.Start(ctx)
 	if err != nil {
 		return fmt.Errorf("start the hub: read where the feed stands: %w", err)
 	}
 	h.cur = cur
+	h.arrive(moment)
 	run, stop := context.WithCancel(context.Background())
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -166,6 +176,9 @@ func (h *Hub) Start(ctx context.Context) error {
 	h.started, h.cancelRun = true, stop
 	h.run.Go(func() { h.lookLoop(run) })
 	h.run.Go(func() { h.scheduleLoop(run) })
+	if h.cfg.Lines != nil {
+		h.run.Go(func() { h.lines.loop(run) })
+	}
 	return nil
 }
 
@@ -238,11 +251,31 @@ func (h *Hub) Draining() bool {
 }
 
 // Full says that a new connection would be turned away: answer 503 with Retry-After before the upgrade. It is true
-// before Start and after Stop, too.
+// before Start and after Stop, and while as many connections are catching up as MaxJoining. One that may come is counted
+// from the answer on, so that a burst is refused and not let in by a thousand handlers at the same time; whoever asks and
+// then does not call Serve holds that place for expectFor.
 func (h *Hub) Full() bool {
+	now := time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !h.open()
+	for len(h.expected) > 0 && now.Sub(h.expected[0]) > expectFor {
+		h.expected = h.expected[1:]
+	}
+	if !h.open() || len(h.joining)+len(h.expected) >= h.cfg.MaxJoining {
+		return true
+	}
+	h.expected = append(h.expected, now)
+	return false
+}
+
+// expectFor is how long an upgrade may take at most.
+const expectFor = 2 * time.Second
+
+// joined ends a connection's catching up.
+func (h *Hub) joined(c *conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.joining, c)
 }
 
 // open says that one more connection may enter. mu is held.
@@ -254,6 +287,15 @@ func (h *Hub) open() bool {
 func (h *Hub) SignOut(fanNo int64) {
 	for _, c := range h.fans.of(fanNo) {
 		c.close(closeSignedOut)
+	}
+}
+
+// TooMany closes a connection of a fan who has too many over all instances, with 4009.
+func (h *Hub) TooMany(fanNo int64, session string) {
+	for _, c := range h.fans.of(fanNo) {
+		if c.session == session {
+			c.close(closeTooMany)
+		}
 	}
 }
 

@@ -36,29 +36,32 @@ func (h *Hub) look(ctx context.Context) error {
 	h.looks.Add(1)
 	ctx, cancel := context.WithTimeout(ctx, 2*h.cfg.CallTimeout)
 	defer cancel()
-	notices, next, err := h.cfg.Feed.News(ctx, h.cur, h.fans.here)
+	news, err := h.cfg.Feed.News(ctx, h.cur, h.fans.here)
 	if err != nil {
 		return err
 	}
-	now := h.cfg.Clock.Now()
-	for i := range notices {
-		h.dispatch(&notices[i], now)
+	now, t := h.cfg.Clock.Now(), told{}
+	for i := range news.Notices {
+		h.dispatch(&news.Notices[i], now, t)
 	}
-	h.cur = next
+	h.cur = news.Next
+	h.arrive(news.Moment)
+	h.giveCursors(t)
+	h.giveCursors(h.debts.take())
 	return nil
 }
 
 // dispatch pushes a notice whose time has come, and schedules another.
-func (h *Hub) dispatch(n *Notice, now time.Time) {
+func (h *Hub) dispatch(n *Notice, now time.Time, t told) {
 	if n.Item != nil {
-		h.dispatchMessage(n, h.itemMessage(n), now)
+		h.dispatchMessage(n, h.itemMessage(n), now, t)
 	}
 	if n.Update != nil {
-		h.dispatchMessage(n, h.updateMessage(n.Update.ID, n.Update.State), now)
+		h.dispatchMessage(n, h.updateMessage(n.Update.ID, n.Update.State), now, t)
 	}
 }
 
-func (h *Hub) dispatchMessage(n *Notice, m *message, now time.Time) {
+func (h *Hub) dispatchMessage(n *Notice, m *message, now time.Time, t told) {
 	e := pushEntry(n, m)
 	switch {
 	case n.At.After(now):
@@ -66,7 +69,7 @@ func (h *Hub) dispatchMessage(n *Notice, m *message, now time.Time) {
 	case h.sched.knows(e):
 		// It comes again just when it is asked how the turn stands.
 	default:
-		h.send(n.FanNo, m)
+		h.send(n.FanNo, m, t)
 		if watched(m, now) {
 			h.fans.schedule(watchEntry(n, m))
 		}
@@ -74,9 +77,11 @@ func (h *Hub) dispatchMessage(n *Notice, m *message, now time.Time) {
 }
 
 // send offers a message to each connection of a fan.
-func (h *Hub) send(fanNo int64, m *message) {
+func (h *Hub) send(fanNo int64, m *message, t told) {
 	for _, c := range h.fans.of(fanNo) {
-		c.offer(m)
+		if c.offer(m) {
+			t[c] = struct{}{}
+		}
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 type message struct {
 	id   string
 	hash uint64 // of the id; of an update, of id and state
+	// at is when it became visible; of an update, when it was known.
+	at time.Time
 	// item is nil for an update.
 	item *notifier.Item
 	// silent: the fan has read the item; only its turn is to be known.
@@ -29,13 +31,14 @@ type message struct {
 
 func (h *Hub) itemMessage(n *Notice) *message {
 	return &message{
-		id: n.Item.ID, hash: h.hash(n.Item.ID, ""), item: n.Item, silent: n.Silent,
+		id: n.Item.ID, hash: hash(n.Item.ID, ""), at: n.At, item: n.Item, silent: n.Silent,
 		turn: isTurn(n), state: n.Item.State, closes: n.Closes,
 	}
 }
 
 func (h *Hub) updateMessage(id string, state notifier.TurnState) *message {
-	return &message{id: id, hash: h.hash(id, state), state: state}
+	// A little later than it was, by whichever clock: a cursor names it a little longer.
+	return &message{id: id, hash: hash(id, state), at: h.cfg.Clock.Now().Add(skew), state: state}
 }
 
 func isTurn(n *Notice) bool { return n.Turn != TurnKey{} }

@@ -1,21 +1,33 @@
 -- Brings a fan's connections on one instance up to date, and forgets those that no instance renewed for a lifetime: a
--- killed instance's would otherwise stand as long as the fan is connected elsewhere.
--- KEYS: the fan's connections, a hash of connection to "<time> <instance>".
--- ARGV: instance, lifetime in seconds, how many connections to set, those, then those to remove.
-local now = tonumber(redis.call('TIME')[1])
+-- killed instance's would otherwise stand as long as the fan is connected elsewhere. Returns all of them when they are
+-- too many, one name and value after the other.
+-- KEYS: the fan's connections, a hash of connection to "<renewed, s> <instance> <begun, ms>", by this clock.
+-- ARGV: instance, lifetime in seconds, how many connections a fan may have, how many to set, those, each with its age
+-- in ms, then those to remove.
+local time = redis.call('TIME')
+local now = tonumber(time[1])
+local ms = now * 1000 + math.floor(tonumber(time[2]) / 1000)
 local ttl = tonumber(ARGV[2])
-local last = 3 + tonumber(ARGV[3])
+local last = 4 + 2 * tonumber(ARGV[4])
 local all = redis.call('HGETALL', KEYS[1])
+local begun = {}
 for i = 1, #all, 2 do
-  local at = tonumber(string.match(all[i + 1], '^(%d+) '))
-  if not at or now - at >= ttl then
+  local at, since = string.match(all[i + 1], '^(%d+) %S+ (%d+)$')
+  if not at or now - tonumber(at) >= ttl then
     redis.call('HDEL', KEYS[1], all[i])
+  else
+    begun[all[i]] = since
   end
 end
-for i = 4, last do
-  redis.call('HSET', KEYS[1], ARGV[i], now .. ' ' .. ARGV[1])
+for i = 5, last, 2 do
+  local since = begun[ARGV[i]] or string.format('%.0f', ms - tonumber(ARGV[i + 1]))
+  redis.call('HSET', KEYS[1], ARGV[i], now .. ' ' .. ARGV[1] .. ' ' .. since)
 end
 for i = last + 1, #ARGV do
   redis.call('HDEL', KEYS[1], ARGV[i])
 end
-return redis.call('EXPIRE', KEYS[1], ttl)
+redis.call('EXPIRE', KEYS[1], ttl)
+if redis.call('HLEN', KEYS[1]) > tonumber(ARGV[3]) then
+  return redis.call('HGETALL', KEYS[1])
+end
+return {}

@@ -26,6 +26,8 @@ type RegistryConfig struct {
 	Timeout time.Duration
 	// Lease is how long an instance counts after it was heard of last, Beat how often it is; 0: 10 s and 3 s.
 	Lease, Beat time.Duration
+	// PerFan is how many connections a fan may have over all instances: the oldest go; 0: 8.
+	PerFan int
 	// FanTTL is how long a fan's connections stand after they were written last, Refresh how often they are; 0: 90 s
 	// and 30 s. FanTTL is whole seconds.
 	FanTTL, Refresh time.Duration
@@ -41,6 +43,7 @@ func (c RegistryConfig) withDefaults() RegistryConfig {
 	orDefault(&c.Timeout, 500*time.Millisecond)
 	orDefault(&c.Lease, 10*time.Second)
 	orDefault(&c.Beat, 3*time.Second)
+	orDefault(&c.PerFan, 8)
 	orDefault(&c.FanTTL, 90*time.Second)
 	orDefault(&c.Refresh, 30*time.Second)
 	return c
@@ -65,10 +68,12 @@ func (c RegistryConfig) validate() error {
 	return nil
 }
 
-// Local is what a wake reaches on this instance. *Hub is one. Both must not block.
+// Local is what a wake reaches on this instance. *Hub is one. Its methods must not block.
 type Local interface {
 	Wake()
 	SignOut(fanNo int64)
+	// TooMany ends a connection of a fan who has more than PerFan over all instances.
+	TooMany(fanNo int64, session string)
 }
 
 // Registry knows which instance holds which fan's sockets, in Redis. One that is not started can wake others: that is
@@ -91,8 +96,8 @@ type Registry struct {
 	mu      sync.Mutex
 	local   Local
 	stopped bool
-	// connections of this instance by fan.
-	connections map[int64]map[string]struct{}
+	// connections of this instance by fan, each with its beginning.
+	connections map[int64]map[string]time.Time
 	// dirty fans are to be written, with the connections to remove.
 	dirty   map[int64][]string
 	removed int // connections in dirty
@@ -110,7 +115,7 @@ func NewRegistry(cfg RegistryConfig) (*Registry, error) {
 	}
 	return &Registry{
 		cfg: cfg, fault: faults{log: cfg.Log}, flush: make(chan struct{}, 1),
-		connections: map[int64]map[string]struct{}{}, dirty: map[int64][]string{},
+		connections: map[int64]map[string]time.Time{}, dirty: map[int64][]string{},
 	}, nil
 }
 
@@ -174,9 +179,9 @@ func (r *Registry) Connect(fanNo int64, session string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.connections[fanNo] == nil {
-		r.connections[fanNo] = map[string]struct{}{}
+		r.connections[fanNo] = map[string]time.Time{}
 	}
-	r.connections[fanNo][session] = struct{}{}
+	r.connections[fanNo][session] = time.Now()
 	r.markDirty(fanNo)
 }
 

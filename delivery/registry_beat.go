@@ -97,10 +97,11 @@ func (r *Registry) flushLoop(ctx context.Context) {
 // flushSome writes a chunk. What fails is dirty again.
 func (r *Registry) flushSome(ctx context.Context) error {
 	taken := r.take()
+	found := map[int64]*redis.Cmd{}
 	err := r.do(ctx, func(ctx context.Context) error {
 		_, err := r.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for fan, args := range taken {
-				p.Eval(ctx, registerScript, []string{fanKey(fan)}, args.argv...)
+				found[fan] = p.Eval(ctx, registerScript, []string{fanKey(fan)}, args.argv...)
 			}
 			return nil
 		})
@@ -108,8 +109,14 @@ func (r *Registry) flushSome(ctx context.Context) error {
 	})
 	if err != nil {
 		r.giveBack(taken)
+		return err
 	}
-	return err
+	for fan, cmd := range found {
+		if all, err := cmd.StringSlice(); err == nil && len(all) > 0 {
+			r.fault.note(ctx, "end the oldest of too many connections", r.limit(ctx, fan, all))
+		}
+	}
+	return nil
 }
 
 // change is what is written for one fan.
@@ -138,9 +145,9 @@ func (r *Registry) take() map[int64]change {
 // argv is the script's; mu is held.
 func (r *Registry) argv(fan int64, remove []string) []any {
 	conns := r.connections[fan]
-	argv := []any{r.cfg.Instance, seconds(r.cfg.FanTTL), len(conns)}
-	for id := range conns {
-		argv = append(argv, id)
+	argv := []any{r.cfg.Instance, seconds(r.cfg.FanTTL), r.cfg.PerFan, len(conns)}
+	for id, since := range conns {
+		argv = append(argv, id, time.Since(since).Milliseconds())
 	}
 	for _, id := range remove {
 		argv = append(argv, id)

@@ -18,16 +18,19 @@ import (
 
 // fakeLocal hands what reaches it to channels.
 type fakeLocal struct {
-	wakes chan struct{}
-	outs  chan int64
+	wakes   chan struct{}
+	outs    chan int64
+	tooMany chan string
 }
 
 func newFakeLocal() *fakeLocal {
-	return &fakeLocal{wakes: make(chan struct{}, 100), outs: make(chan int64, 100)}
+	return &fakeLocal{wakes: make(chan struct{}, 100), outs: make(chan int64, 100), tooMany: make(chan string, 100)}
 }
 
 func (l *fakeLocal) Wake()             { l.wakes <- struct{}{} }
 func (l *fakeLocal) SignOut(fan int64) { l.outs <- fan }
+
+func (l *fakeLocal) TooMany(fan int64, session string) { l.tooMany <- fmt.Sprint(fan, " ", session) }
 
 func dialRedis(t testing.TB, url string) *redis.Client {
 	t.Helper()
@@ -129,7 +132,7 @@ func TestAKilledInstanceIsNotWokenAndItsTracesGo(t *testing.T) {
 		a.cfg.Redis.Del(ctx, leaseKey("a")) // as when the lease ran out
 		b.wantHolders(t, 1, "b")
 		// Nobody renewed c1 for a FanTTL, while b renews the fan.
-		a.cfg.Redis.HSet(ctx, fanKey(1), "c1", "1000 a")
+		a.cfg.Redis.HSet(ctx, fanKey(1), "c1", "1000 a 1000")
 		b.markAll()
 		b.sync(t)
 		if left := a.cfg.Redis.HKeys(ctx, fanKey(1)).Val(); !slices.Equal(left, []string{"c2"}) {

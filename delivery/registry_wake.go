@@ -15,6 +15,7 @@ import (
 const (
 	wakeMessage    = "wake"
 	signOutMessage = "out "
+	tooManyMessage = "many "
 	// listenPatience is how long a subscription may be silent before it is asked whether it lives, and then again.
 	listenPatience = 3 * time.Second
 	// awayFor is how long wakes are not tried after one failed: their callers are in a hurry, and the look goes on.
@@ -113,8 +114,8 @@ func (r *Registry) lookupSome(ctx context.Context, fans []int64, held map[string
 		})
 		for _, cmd := range cmds {
 			for _, v := range cmd.Val() {
-				if _, instance, ok := strings.Cut(v, " "); ok {
-					held[instance] = true
+				if words := strings.Fields(v); len(words) == 3 {
+					held[words[1]] = true
 				}
 			}
 		}
@@ -215,6 +216,13 @@ func (r *Registry) handle(message string) {
 	if fan, ok := strings.CutPrefix(message, signOutMessage); ok {
 		if no, err := strconv.ParseInt(fan, 10, 64); err == nil {
 			r.local.SignOut(no)
+			return
+		}
+	}
+	if rest, ok := strings.CutPrefix(message, tooManyMessage); ok {
+		fan, session, _ := strings.Cut(rest, " ")
+		if no, err := strconv.ParseInt(fan, 10, 64); err == nil {
+			r.local.TooMany(no, session)
 			return
 		}
 	}

@@ -35,13 +35,21 @@ func watchEntry(n *Notice, m *message) *entry {
 	return &entry{at: m.closes, fanNo: n.FanNo, key: "watch " + m.id, m: m, turn: n.Turn, watch: true}
 }
 
-// watched says that the item's turn will close.
+// watched says that the item's turn will close, or has just closed by this instance's clock.
 func watched(m *message, now time.Time) bool {
-	return m.turn && m.state == notifier.StateOpen && m.closes.After(now)
+	return m.turn && m.state == notifier.StateOpen && m.closes.After(now.Add(-skew))
 }
 
 // asks says that Standing is asked before e is acted on.
 func (e *entry) asks() bool { return e.watch || e.m.turn }
+
+// moment is when what e is about becomes visible: e.at may be a later try.
+func (e *entry) moment() time.Time {
+	if e.watch {
+		return e.m.closes
+	}
+	return e.m.at
+}
 
 // schedule keeps entries by time and by fan.
 type schedule struct {
@@ -50,10 +58,12 @@ type schedule struct {
 	mu    sync.Mutex
 	heap  entries
 	byFan map[int64]map[string]*entry
+	// left is the earliest of what was left to the inbox, of fans for whom there was too much.
+	left map[int64]time.Time
 }
 
 func newSchedule() *schedule {
-	return &schedule{ring: make(chan struct{}, 1), byFan: map[int64]map[string]*entry{}}
+	return &schedule{ring: make(chan struct{}, 1), byFan: map[int64]map[string]*entry{}, left: map[int64]time.Time{}}
 }
 
 // add schedules e unless its like is scheduled already.
@@ -61,7 +71,13 @@ func (s *schedule) add(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	mine := s.byFan[e.fanNo]
-	if mine[e.key] != nil || len(mine) >= scheduledMost {
+	if mine[e.key] != nil {
+		return
+	}
+	if len(mine) >= scheduledMost {
+		if was, ok := s.left[e.fanNo]; !ok || e.moment().Before(was) {
+			s.left[e.fanNo] = e.moment()
+		}
 		return
 	}
 	if mine == nil {
@@ -85,6 +101,20 @@ func (s *schedule) forget(fanNo int64) {
 		}
 	}
 	delete(s.byFan, fanNo)
+	delete(s.left, fanNo)
+}
+
+// cap returns at, or the earliest moment before it at which something is due to the fan that nobody was sent yet.
+func (s *schedule) cap(fanNo int64, at time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if left, ok := s.left[fanNo]; ok {
+		at = earliest(at, left)
+	}
+	for _, e := range s.byFan[fanNo] {
+		at = earliest(at, e.moment())
+	}
+	return at
 }
 
 // knows says that the like of e is scheduled or being acted on.

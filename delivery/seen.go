@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"hash/maphash"
 	"time"
 
 	"fanline/notifier"
@@ -12,14 +11,6 @@ const (
 	rememberMost = 16_384
 	watchMost    = 256 // turns that a connection remembers
 )
-
-// hash names an item, or an item's state, in 8 bytes.
-func (h *Hub) hash(id string, state notifier.TurnState) uint64 {
-	if state == "" {
-		return maphash.String(h.seed, id)
-	}
-	return maphash.String(h.seed, id+"\x00"+string(state))
-}
 
 // seen remembers hashes for at least rememberFor since they were met last, or the last rememberMost of them when more
 // come in that time. It is two sets, of which the older is forgotten as a whole.

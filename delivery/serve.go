@@ -38,7 +38,10 @@ func (h *Hub) admit(c *conn) bool {
 	if !h.open() {
 		return false
 	}
-	h.conns[c] = struct{}{}
+	h.conns[c], h.joining[c] = struct{}{}, struct{}{}
+	if len(h.expected) > 0 {
+		h.expected = h.expected[1:]
+	}
 	h.serving.Add(1)
 	return true
 }
@@ -53,6 +56,7 @@ func (h *Hub) refusal() ending {
 func (h *Hub) dismiss(c *conn) {
 	h.mu.Lock()
 	delete(h.conns, c)
+	delete(h.joining, c)
 	h.mu.Unlock()
 	c.discardAll()
 	h.serving.Done()

@@ -115,7 +115,7 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	s := Session{FanID: r.URL.Query().Get("fan")}
+	s := Session{FanID: r.URL.Query().Get("fan"), After: r.URL.Query().Get("after")}
 	if life, err := time.ParseDuration(r.URL.Query().Get("life")); err == nil {
 		s.Expires = now().Add(life)
 	}
@@ -144,6 +144,9 @@ type frame struct {
 	State        notifier.TurnState `json:"state"`
 	InS          int                `json:"in_s"`
 	RetryAfterMS int                `json:"retry_after_ms"`
+	Cursor       string             `json:"cursor"`
+	ShowID       string             `json:"show_id"`
+	Position     *int64             `json:"position"`
 	at           time.Time          // when it came, by the database's clock
 }
 
@@ -152,7 +155,9 @@ type client struct {
 	t       testing.TB
 	ws      *websocket.Conn
 	raw     net.Conn
-	frames  chan frame
+	frames  chan frame // but cursors and lines
+	cursors chan string
+	lines   chan frame
 	session string
 	code    chan websocket.StatusCode // gets how it ended; -1: without a close frame
 }
@@ -176,7 +181,7 @@ func (w *world) connect(query string) *client {
 // connectDeaf dials and does not read.
 func (w *world) connectDeaf(query string) *client {
 	w.t.Helper()
-	c := &client{t: w.t, frames: make(chan frame, 20_000), code: make(chan websocket.StatusCode, 1)}
+	c := &client{t: w.t, frames: make(chan frame, 20_000), cursors: make(chan string, 20_000), lines: make(chan frame, 1000), code: make(chan websocket.StatusCode, 1)}
 	var mu sync.Mutex
 	transport := &http.Transport{DialContext: func(ctx context.Context, n, a string) (net.Conn, error) {
 		raw, err := w.dial(ctx, n, a)
@@ -214,7 +219,14 @@ func (c *client) pump() {
 		if err := json.Unmarshal(b, &f); err != nil {
 			c.t.Errorf("not JSON: %q", b)
 		}
-		c.frames <- f
+		switch f.Type {
+		case "cursor":
+			c.cursors <- f.Cursor
+		case "line":
+			c.lines <- f
+		default:
+			c.frames <- f
+		}
 	}
 }
 
@@ -248,6 +260,18 @@ func (c *client) wantItems(ids ...string) {
 		if got := c.item(); got != id {
 			c.t.Fatalf("got item %s, want %s", got, id)
 		}
+	}
+}
+
+// cursor returns the next cursor.
+func (c *client) cursor() string {
+	c.t.Helper()
+	select {
+	case cursor := <-c.cursors:
+		return cursor
+	case <-time.After(20 * time.Second):
+		c.t.Fatal("no cursor")
+		panic("unreachable")
 	}
 }
 

@@ -33,10 +33,17 @@ func (s *Store) Feed() *Feed { return &Feed{s: s, seen: map[int64]uint64{}} }
 func (f *Feed) FanNo(ctx context.Context, fan string) (int64, error) { return f.s.FanNo(ctx, fan) }
 
 // Start is the cursor of now.
-func (f *Feed) Start(ctx context.Context) (delivery.Cursor, error) {
+func (f *Feed) Start(ctx context.Context) (delivery.Cursor, delivery.Moment, error) {
+	return f.stand(ctx)
+}
+
+// stand is the cursor of now, and the moment.
+func (f *Feed) stand(ctx context.Context) (delivery.Cursor, delivery.Moment, error) {
 	var c string
-	err := f.s.pool.QueryRow(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text`).Scan(&c)
-	return delivery.Cursor(c), err
+	var r momentRow
+	err := f.s.pool.QueryRow(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text, m.* FROM (`+momentSQL+`) m`).
+		Scan(append([]any{&c}, r.fields()...)...)
+	return delivery.Cursor(c), r.moment(), err
 }
 
 // liveEvent is an event that may concern connected fans.
@@ -50,11 +57,28 @@ type liveEvent struct {
 }
 
 // News returns what was committed since after for the fans who are here.
-func (f *Feed) News(ctx context.Context, after delivery.Cursor, here func(int64) bool) ([]delivery.Notice, delivery.Cursor, error) {
-	events, next, err := f.read(ctx, after)
-	if err != nil || len(events) == 0 {
-		return nil, next, err
+func (f *Feed) News(ctx context.Context, after delivery.Cursor, here func(int64) bool) (delivery.News, error) {
+	var news delivery.News
+	var err error
+	// Before the events, so that none of a transaction in progress is passed.
+	if news.Next, news.Moment, err = f.stand(ctx); err != nil {
+		return news, err
 	}
+	events, err := f.read(ctx, after)
+	if err != nil || len(events) == 0 {
+		return news, err
+	}
+	if news.Notices, err = f.notices(ctx, events, here); err != nil {
+		return news, err
+	}
+	for _, e := range events {
+		f.seen[e.id] = e.xid
+	}
+	return news, nil
+}
+
+// notices are what events mean for the fans who are here.
+func (f *Feed) notices(ctx context.Context, events []liveEvent, here func(int64) bool) ([]delivery.Notice, error) {
 	var waves []waveKey
 	var ended []int64
 	fans := map[int64]time.Time{} // with the earliest event about them
@@ -72,35 +96,24 @@ func (f *Feed) News(ctx context.Context, after delivery.Cursor, here func(int64)
 	}
 	now, err := f.s.now(ctx)
 	if err != nil {
-		return nil, after, err
+		return nil, err
 	}
 	notices, err := f.waves(ctx, waves, now, here)
 	if err != nil {
-		return nil, after, err
+		return nil, err
 	}
 	if err := f.cutShort(ctx, ended, here, fans); err != nil {
-		return nil, after, err
+		return nil, err
 	}
 	changes, err := f.changes(ctx, fans, now)
-	if err != nil {
-		return nil, after, err
-	}
-	for _, e := range events {
-		f.seen[e.id] = e.xid
-	}
-	return append(notices, changes...), next, nil
+	return append(notices, changes...), err
 }
 
-// read returns the unseen events from the cursor on, and the next cursor.
-func (f *Feed) read(ctx context.Context, after delivery.Cursor) ([]liveEvent, delivery.Cursor, error) {
+// read returns the unseen events from the cursor on.
+func (f *Feed) read(ctx context.Context, after delivery.Cursor) ([]liveEvent, error) {
 	from, err := strconv.ParseUint(string(after), 10, 64)
 	if err != nil {
-		return nil, after, fmt.Errorf("feed cursor %q: %w", after, err)
-	}
-	var next uint64
-	// Before the events, so that none of a transaction in progress is passed.
-	if err := f.s.pool.QueryRow(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`).Scan(&next); err != nil {
-		return nil, after, err
+		return nil, fmt.Errorf("feed cursor %q: %w", after, err)
 	}
 	rows, err := f.s.pool.Query(ctx, `
 		SELECT id, xid::text::bigint, at, type, coalesce(opening_no, 0), coalesce(fan_no, 0), coalesce(n, 0)
@@ -110,15 +123,14 @@ func (f *Feed) read(ctx context.Context, after delivery.Cursor) ([]liveEvent, de
 		return e, err
 	})
 	if err != nil {
-		return nil, after, err
+		return nil, err
 	}
 	for id, xid := range f.seen {
 		if xid < from {
 			delete(f.seen, id)
 		}
 	}
-	events = slices.DeleteFunc(events, func(e liveEvent) bool { _, ok := f.seen[e.id]; return ok })
-	return events, delivery.Cursor(strconv.FormatUint(next, 10)), nil
+	return slices.DeleteFunc(events, func(e liveEvent) bool { _, ok := f.seen[e.id]; return ok }), nil
 }
 
 // waves returns the turns of new waves for the fans who are here, whichever
@@ -190,7 +202,8 @@ func (i *item) notice() delivery.Notice {
 	return n
 }
 
-// standing drops the turns that are over already among those that have opened.
+// standing drops the turns that never were among those that have opened, and
+// makes the others what they are by now.
 // The hub looks itself before it pushes those that have not.
 func (f *Feed) standing(ctx context.Context, notices []delivery.Notice, now time.Time) ([]delivery.Notice, error) {
 	var keys []delivery.TurnKey
@@ -211,8 +224,9 @@ func (f *Feed) standing(ctx context.Context, notices []delivery.Notice, now time
 		if n.At.After(now) {
 			return false
 		}
+		n.Item.State = states[k]
 		k++
-		return states[k-1] == ""
+		return n.Item.State == ""
 	}), nil
 }
 

@@ -75,11 +75,19 @@ var itemsSQL = `
 	LEFT JOIN inbox_reads r ON r.fan_no = i.fan_no AND r.kind = i.kind AND r.ref = i.opening_no`
 
 func scanItem(row pgx.CollectableRow) (i item, err error) {
-	var window int
-	err = row.Scan(&i.fan, &i.opening, &i.eno, &i.kind, &i.seats, &i.at, &i.opens, &i.closes, &window, &i.state, &i.changed,
-		&i.openingID, &i.show.ID, &i.show.Name, &i.show.Venue, &i.show.TimeZone, &i.show.URL, &i.show.Templates, &i.readAt)
-	i.window = time.Duration(window) * time.Second
+	err = i.scan(row)
 	return i, err
+}
+
+// scan reads a row of itemsSQL, and what columns more there are.
+func (i *item) scan(row pgx.CollectableRow, more ...any) error {
+	var window int
+	err := row.Scan(append([]any{
+		&i.fan, &i.opening, &i.eno, &i.kind, &i.seats, &i.at, &i.opens, &i.closes, &window, &i.state, &i.changed,
+		&i.openingID, &i.show.ID, &i.show.Name, &i.show.Venue, &i.show.TimeZone, &i.show.URL, &i.show.Templates, &i.readAt,
+	}, more...)...)
+	i.window = time.Duration(window) * time.Second
+	return err
 }
 
 // item gives a row its id and texts.
@@ -145,7 +153,7 @@ func (s *Store) Items(ctx context.Context, fan string, q notifier.InboxQuery) (i
 	for i := range rows {
 		items[i] = rows[i].item()
 	}
-	unread, err = s.unread(ctx, no, now)
+	unread, err = unreadOf(ctx, s.pool, no, now)
 	return items, unread, err
 }
 
@@ -164,14 +172,16 @@ func (s *Store) items(ctx context.Context, fan int64, now time.Time, q notifier.
 	return all(rows, err, scanItem)
 }
 
-func (s *Store) unread(ctx context.Context, fan int64, now time.Time) (n int, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT count(*) FROM (`+itemsSQL+`) x WHERE read_at IS NULL`, []int64{fan}, now).Scan(&n)
+func unreadOf(ctx context.Context, q querier, fan int64, now time.Time) (n int, err error) {
+	err = q.QueryRow(ctx, `SELECT count(*) FROM (`+itemsSQL+`) x WHERE read_at IS NULL`, []int64{fan}, now).Scan(&n)
 	return n, err
 }
 
 // now is the database's time.
-func (s *Store) now(ctx context.Context) (now time.Time, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now)
+func (s *Store) now(ctx context.Context) (time.Time, error) { return nowIn(ctx, s.pool) }
+
+func nowIn(ctx context.Context, q querier) (now time.Time, err error) {
+	err = q.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now)
 	return now, err
 }
 
@@ -181,18 +191,22 @@ func (s *Store) MarkRead(ctx context.Context, fan string, ids []string) (unread 
 	if err != nil {
 		return 0, err
 	}
-	now, err := s.now(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if _, err := s.pool.Exec(ctx, `
-		INSERT INTO inbox_reads (fan_no, kind, ref, read_at)
-		SELECT fan_no, kind, opening_no, $2 FROM (`+itemsSQL+`) x
-		WHERE kind || ':' || show_id || ':' || opening_id = ANY($3) AND read_at IS NULL
-		ON CONFLICT DO NOTHING`, []int64{no}, now, ids); err != nil {
-		return 0, err
-	}
-	return s.unread(ctx, no, now)
+	err = s.inTxOnce(ctx, "mark items read", func(tx pgx.Tx) (any, int64, error) {
+		now, err := nowIn(ctx, tx)
+		if err != nil {
+			return nil, 0, err
+		}
+		if _, err := tx.Exec(ctx, `
+			INSERT INTO inbox_reads (fan_no, kind, ref, read_at)
+			SELECT fan_no, kind, opening_no, $2 FROM (`+itemsSQL+`) x
+			WHERE kind || ':' || show_id || ':' || opening_id = ANY($3) AND read_at IS NULL
+			ON CONFLICT DO NOTHING`, []int64{no}, now, ids); err != nil {
+			return nil, 0, err
+		}
+		unread, err = unreadOf(ctx, tx, no, now)
+		return unread, 0, err
+	})
+	return unread, err
 }
 
 // MarkAllRead marks what existed before t as read, but nothing that is still to
@@ -202,15 +216,19 @@ func (s *Store) MarkAllRead(ctx context.Context, fan string, t time.Time) (unrea
 	if err != nil {
 		return 0, err
 	}
-	if _, err := s.pool.Exec(ctx, `
-		UPDATE fans SET read_before = greatest(read_before, least($2, clock_timestamp())) WHERE fan_no = $1`, no, t); err != nil {
-		return 0, err
-	}
-	now, err := s.now(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return s.unread(ctx, no, now)
+	err = s.inTxOnce(ctx, "mark all items read", func(tx pgx.Tx) (any, int64, error) {
+		if _, err := tx.Exec(ctx, `
+			UPDATE fans SET read_before = greatest(read_before, least($2, clock_timestamp())) WHERE fan_no = $1`, no, t); err != nil {
+			return nil, 0, err
+		}
+		now, err := nowIn(ctx, tx)
+		if err != nil {
+			return nil, 0, err
+		}
+		unread, err = unreadOf(ctx, tx, no, now)
+		return unread, 0, err
+	})
+	return unread, err
 }
 
 // FanNo returns the number of a fan, who exists from the first call that names it.

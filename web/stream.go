@@ -26,6 +26,11 @@ func (s *Server) streamCalls() {
 	op := doc("Fan", http.MethodGet, streamPath, "stream", "The WebSocket", 400, 403, 426)
 	op.Description = "The token comes in the Authorization header or, from a browser, as the second entry of Sec-WebSocket-Protocol: " +
 		"fanline.v1, bearer.<JWT>. It is checked before the upgrade."
+	op.Parameters = append(op.Parameters, &huma.Param{
+		Name: "after", In: "query", Schema: &huma.Schema{Type: huma.TypeString},
+		Description: "The newest cursor that the client has: what was missed since then is replayed first. One that cannot " +
+			"be used any more is answered by a hello with reset: true, and is no error.",
+	})
 	op.Responses = map[string]*huma.Response{"101": {Description: "Frames of JSON text follow."}}
 	s.plain(op, s.stream)
 }
@@ -54,7 +59,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	m := metaOf(r.Context())
 	// The request's context has no meaning after the upgrade; the hub bounds
 	// frames and ends the connection.
-	s.cfg.Stream.Serve(context.WithoutCancel(r.Context()), conn, delivery.Session{FanID: m.fan, Expires: m.expires})
+	s.cfg.Stream.Serve(context.WithoutCancel(r.Context()), conn, delivery.Session{
+		FanID: m.fan, Expires: m.expires, After: r.URL.Query().Get("after"),
+	})
 }
 
 func (s *Server) checkUpgrade(r *http.Request) *Problem {

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/fnv"
+	"strconv"
+	"time"
+
+	"fanline/delivery"
+)
+
+// unseenFor is how long a transaction of ours may have been open that we may not
+// look at.
+const unseenFor = time.Minute
+
+// momentSQL is one row of a delivery.Moment. All of it is open to an ordinary role:
+// but sessions of other roles hide their transactions, and so do all where
+// track_activities is off. Whoever writes items reads their time after the
+// transaction's start.
+const momentSQL = `
+	SELECT (SELECT system_identifier FROM pg_control_system()), (SELECT oid FROM pg_database WHERE datname = current_database()),
+		left(pg_walfile_name(pg_current_wal_lsn()), 8), least(clock_timestamp(), a.oldest),
+		CASE WHEN a.unseen THEN clock_timestamp() END
+	FROM (SELECT min(xact_start) FILTER (WHERE state <> 'idle') AS oldest,
+			bool_or(state = 'disabled' OR state IS NULL AND usename <> current_user) AS unseen
+		FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'fanline') a`
+
+// momentRow is a row of momentSQL.
+type momentRow struct {
+	system   int64
+	database uint32
+	timeline string
+	at       time.Time
+	unseen   *time.Time
+}
+
+func (r *momentRow) fields() []any {
+	return []any{&r.system, &r.database, &r.timeline, &r.at, &r.unseen}
+}
+
+func (r *momentRow) moment() delivery.Moment {
+	m := delivery.Moment{At: r.at.UTC()}
+	h := fnv.New64a()
+	_ = binary.Write(h, binary.BigEndian, r.system) // never fails
+	_ = binary.Write(h, binary.BigEndian, r.database)
+	m.Database = h.Sum64()
+	// The part of a log file's name that is the timeline: the control file learns of
+	// a new one only at the next checkpoint.
+	timeline, _ := strconv.ParseUint(r.timeline, 16, 32)
+	m.Timeline = uint32(timeline)
+	if r.unseen != nil && m.At.After(r.unseen.Add(-unseenFor)) {
+		m.At = r.unseen.Add(-unseenFor).UTC()
+	}
+	return m
+}
+
+// Moment reads where the database stands.
+func (s *Store) moment(ctx context.Context) (delivery.Moment, error) {
+	var r momentRow
+	err := s.pool.QueryRow(ctx, momentSQL).Scan(r.fields()...)
+	return r.moment(), err
+}
