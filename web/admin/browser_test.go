@@ -1,0 +1,157 @@
+package admin
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"fanline/waitlist"
+)
+
+func TestInABrowserStaffMoveAFanAndFindItInTheLog(t *testing.T) {
+	t.Parallel()
+	for _, script := range []bool{true, false} {
+		t.Run(fmt.Sprintf("script %v", script), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.show("club", "Tuesday night", "The Locksmith")
+			w.fans("club", "f1", "f2", "f3")
+			c := w.chrome(t)
+			if !script {
+				c.withoutScript()
+			}
+			c.login("kim")
+			c.says("Tuesday night", "The Locksmith")
+			c.submit(press("tbody a"))
+			c.submit(fill("fan", "f3"), press(".panel .find button"))
+			c.says("This show has had no opening yet")
+			c.do(press("details summary"))
+			c.submit(fill("reason-front", "lost in the outage"), press("details[open] button"))
+			c.says("Moved to the front.", "lost in the outage")
+			if p := w.entry("club", "f3").Position; p != 1 {
+				t.Errorf("position %d after the move", p)
+			}
+			c.submit(press(".top nav a:nth-child(2)"))
+			c.says("kim", "moved to the front", "f3", "lost in the outage")
+
+			c.to("/admin/shows/club")
+			c.do(press("details.act summary"))
+			c.submit(fill("reason-pause", "the map is wrong"), press("details.act button"))
+			c.says("The show is paused.", "paused by staff")
+			c.submit(press(".who button"))
+			c.says("You are logged out.")
+		})
+	}
+}
+
+func TestInABrowserAForgedPostIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.show("club", "Tuesday night", "The Locksmith")
+	// Another port is the same site, so that the cookie travels with the forgery.
+	evil := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(rw, `<link rel="icon" href="data:,"><form method="post" action="%s/admin/shows/club/pause"><button>win a prize</button></form>`, w.url)
+	}))
+	t.Cleanup(evil.Close)
+	c := w.chrome(t)
+	c.login("kim")
+	c.do(chromedp.Navigate(evil.URL))
+	c.submit(press("button"))
+	c.says("sent by another site's page")
+	if s, _ := w.Show(t.Context(), "club"); s.PausedStaff {
+		t.Error("the forged post paused the show")
+	}
+	for _, line := range c.said() {
+		if !strings.Contains(line, "403") {
+			t.Errorf("the console says: %s", line)
+		}
+	}
+}
+
+func TestInABrowserScriptInAnyTextIsText(t *testing.T) {
+	t.Parallel()
+	const evil = `"><script>document.title='owned'</script><img src=x onerror="document.title='owned'">'{{.}}`
+	w := newWorld(t)
+	w.show("club", "Name "+evil, "Venue "+evil)
+	w.join("club", waitlist.Join{FanID: "f|a@b:c+1", Tier: short("<script>alert(1)</script>")})
+	w.fans("club", "f2")
+	w.free("club", waitlist.NewOpening{ID: "o1", Seats: []string{"<b>A-1</b>"}, Tier: "<i>stalls</i>"})
+	w.decide()
+	w.staff("lee").post("/admin/shows/club/fans/f%7Ca@b:c+1/front", because("Reason "+evil)).is(http.StatusOK)
+	w.staff("lee").post("/admin/shows/club/pause", because("Reason "+evil)).is(http.StatusOK)
+	c := w.chrome(t)
+	c.login("kim")
+	for path, texts := range map[string][]string{
+		"/admin/shows":                                 {"Name " + evil, "Venue " + evil},
+		"/admin/shows?q=%3Cscript%3E":                  {"Name " + evil},
+		"/admin/shows/club":                            {"Name " + evil, "Venue " + evil, "<script>alert(1)</script>"},
+		"/admin/shows/club/line":                       {"<script>alert(1)</script>", "f|a@b:c+1"},
+		"/admin/shows/club/fans/f%7Ca@b:c+1":           {"Reason " + evil, "<i>stalls</i>", "<script>alert(1)</script>"},
+		"/admin/shows/club/openings":                   {"<i>stalls</i>"},
+		"/admin/shows/club/openings/o1":                {"<b>A-1</b>", "<i>stalls</i>"},
+		"/admin/shows/club/openings/o1/cancel":         {"Cancel o1?"},
+		"/admin/audit":                                 {"Reason " + evil, "Name " + evil, "f|a@b:c+1"},
+		"/admin/login?next=%22%3E%3Cscript%3Ealert(1)": nil,
+	} {
+		c.to(path)
+		c.says(texts...)
+		if title, err := chromedp.Run(c.ctx, chromedp.Title()); err != nil || title == "owned" {
+			t.Errorf("%s: the script ran (%v)", path, err)
+		}
+		if n, err := chromedp.Run(c.ctx, chromedp.Evaluate[int](`document.querySelectorAll('script, main img, main b b, main i').length`)); err != nil || n != 0 {
+			t.Errorf("%s: %d elements came out of texts, %v", path, n, err)
+		}
+	}
+}
+
+// TestInABrowserEveryPageIsQuietAndFits looks at every page, light and dark, narrow
+// and wide: nothing in the console, nothing wider than the screen. With
+// FANLINE_ADMIN_PICTURES set, it leaves pictures of them in that folder.
+func TestInABrowserEveryPageIsQuietAndFits(t *testing.T) {
+	t.Parallel()
+	folder := os.Getenv("FANLINE_ADMIN_PICTURES")
+	w := staged(t)
+	empty := newWorld(t)
+	c := w.chrome(t)
+	look := func(name, path string) {
+		t.Helper()
+		for _, width := range []int64{1280, 400} {
+			for _, scheme := range []string{"light", "dark"} {
+				c.scheme(scheme)
+				c.do(chromedp.EmulateViewport(width, 900))
+				c.to(path)
+				if over, err := chromedp.Run(c.ctx, chromedp.Evaluate[int](`document.documentElement.scrollWidth - innerWidth`)); err != nil || over > 0 {
+					t.Errorf("%s is %d wider than %d, %v", name, over, width, err)
+				}
+				if folder != "" {
+					c.picture(filepath.Join(folder, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)))
+				}
+			}
+		}
+	}
+	look("login", "/admin/login")
+	c.login("kim")
+	for name, path := range map[string]string{
+		"shows": "/admin/shows", "shows-none": "/admin/shows?q=nothing",
+		"club": "/admin/shows/locksmith-tue", "stadium": "/admin/shows/marlow-vance",
+		"line": "/admin/shows/locksmith-tue/line", "line-none": "/admin/shows/locksmith-tue/line?state=left",
+		"openings": "/admin/shows/locksmith-tue/openings", "opening": "/admin/shows/locksmith-tue/openings/C-02",
+		"opening-stadium": "/admin/shows/marlow-vance/openings/block-112",
+		"cancel":          "/admin/shows/marlow-vance/openings/block-112/cancel",
+		"fan":             "/admin/shows/locksmith-tue/fans/fan-31", "fan-skipped": "/admin/shows/locksmith-tue/fans/fan-02",
+		"fan-bought": "/admin/shows/locksmith-tue/fans/fan-01", "audit": "/admin/audit",
+	} {
+		look(name, path)
+	}
+	c.url = empty.url
+	c.login("kim")
+	look("shows-empty", "/admin/shows")
+	look("audit-empty", "/admin/audit?show=x")
+}
