@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
@@ -23,11 +23,12 @@ const migrateLock = 0x66616e6c696e65 // "fanline"
 // Migrate brings the database to this release's tables and River's. It may run
 // while other instances serve, and by many at once: one does it, the others wait.
 func Migrate(ctx context.Context, url string) error {
-	cfg, err := pgx.ParseConfig(url)
+	// The URL is a pool's, which the server does not understand all of.
+	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return fmt.Errorf("DATABASE_URL cannot be read; it looks like postgres://user:password@host:5432/name")
 	}
-	db := stdlib.OpenDB(*cfg)
+	db := stdlib.OpenDB(*cfg.ConnConfig)
 	defer db.Close()
 	lock, err := db.Conn(ctx)
 	if err != nil {
