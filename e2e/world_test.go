@@ -204,14 +204,19 @@ func (w *world) tryGet(url string) (status int, body string, err error) {
 	return resp.StatusCode, string(b), err
 }
 
+// connect is a connection beside the program's.
+func (w *world) connect() *pgx.Conn {
+	w.t.Helper()
+	cfg := must(pgx.ParseConfig(w.databaseURL))(w.t)
+	delete(cfg.RuntimeParams, "pool_max_conns") // the program's
+	return must(pgx.ConnectConfig(w.ctx, cfg))(w.t)
+}
+
 // sql runs a statement beside the program: to do damage, or to look where the API
 // shows nothing. It returns the rows affected.
 func (w *world) sql(statement string, args ...any) int64 {
 	w.t.Helper()
-	conn, err := pgx.Connect(w.ctx, w.databaseURL)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	conn := w.connect()
 	defer conn.Close(context.WithoutCancel(w.ctx))
 	tag, err := conn.Exec(w.ctx, statement, args...)
 	if err != nil {
@@ -223,10 +228,7 @@ func (w *world) sql(statement string, args ...any) int64 {
 // number is what a query for one number answers.
 func (w *world) number(query string, args ...any) (n int64) {
 	w.t.Helper()
-	conn, err := pgx.Connect(w.ctx, w.databaseURL)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	conn := w.connect()
 	defer conn.Close(context.WithoutCancel(w.ctx))
 	if err := conn.QueryRow(w.ctx, query, args...).Scan(&n); err != nil {
 		w.t.Fatalf("%s: %v", query, err)
