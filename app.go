@@ -26,6 +26,7 @@ type app struct {
 
 	store    *store.Store
 	dbClock  *store.Clock
+	keeper   *store.Keeper
 	redis    redis.UniversalClient
 	registry *delivery.Registry
 	fanout   *fanout.Fanout
@@ -62,6 +63,7 @@ func (a *app) join(ctx context.Context, s *settings) (err error) {
 		return err
 	}
 	store.LogRedis(log)
+	a.keeper = a.store.NewKeeper()
 	if a.redis, err = store.OpenRedis(s.RedisURL); err != nil {
 		return &badConfig{"REDIS_URL", err.Error()}
 	}
@@ -117,7 +119,7 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 	metrics := prometheus.NewRegistry()
 	a.measure(metrics, limiter)
 	server, err := web.New(web.Config{
-		Lines: a.lines, Inbox: a.store, Stream: a.hub,
+		Lines: a.lines, Inbox: a.store, Stream: a.hub, Answers: a.store,
 		APIKeys: keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),
 		ClaimLimit: claimLimit{limiter, s.ClaimsPerS},
 		Ready:      a.ready, Metrics: metrics, Log: a.log, Version: version,
@@ -161,6 +163,7 @@ func (a *app) run(ctx context.Context) error {
 func (a *app) start() error {
 	ctx := context.Background() // ended by stop, in order
 	a.deadline.Start()
+	a.keeper.Start()
 	if err := a.bus.Start(ctx); err != nil {
 		return fmt.Errorf("start the queue: %w", err)
 	}
@@ -179,6 +182,7 @@ func (a *app) stop() {
 	stopped(a.log, "the public address", a.public.Shutdown(ctx))
 	a.lines.Close()
 	stopped(a.log, "the queue", a.bus.Stop(ctx))
+	a.keeper.Stop()
 	a.deadline.Stop()
 	a.fanout.Wait()
 	stopped(a.log, "the registry", a.registry.Stop(ctx))

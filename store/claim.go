@@ -27,8 +27,28 @@ func scanClaim(row pgx.CollectableRow) (c waitlist.Claim, err error) {
 // is 0 where a claim cannot let anything be decided: of mode everyone, where each
 // decision would read the turns of all who were told. Of mode turns it can: a
 // larger party whose turn is open may fit no more, and leaves room for others.
-func (s *Store) Claim(ctx context.Context, ref waitlist.OpeningRef, fans []string) (claimed []waitlist.Claimed, no int32, err error) {
+func (s *Store) Claim(ctx context.Context, ref waitlist.OpeningRef, batch []waitlist.Take) (claimed []waitlist.Claimed, no int32, err error) {
+	err = untilFansStay(func() error {
+		claimed, no, err = s.claimOnce(ctx, ref, batch)
+		return err
+	})
+	return claimed, no, err
+}
+
+func (s *Store) claimOnce(ctx context.Context, ref waitlist.OpeningRef, batch []waitlist.Take) (claimed []waitlist.Claimed, no int32, err error) {
+	onces, fans := make([]*waitlist.Once, len(batch)), make([]string, len(batch))
+	for i := range batch {
+		onces[i], fans[i] = batch[i].Once, batch[i].FanID
+	}
+	ks, err := s.keyedOf(ctx, onces)
+	if err != nil {
+		return nil, 0, err
+	}
+	var refused []error
 	err = s.inTx(ctx, "claim", func(tx pgx.Tx) error {
+		if refused, err = openKeys(ctx, tx, ks); err != nil {
+			return err
+		}
 		show, err := showByID(ctx, tx, ref.ShowID)
 		if err != nil {
 			return err
@@ -51,11 +71,40 @@ func (s *Store) Claim(ctx context.Context, ref waitlist.OpeningRef, fans []strin
 		b.cancelled = show.Cancelled
 		claimed = make([]waitlist.Claimed, len(fans))
 		for i, fan := range fans {
-			claimed[i] = b.claim(fan)
+			if claimed[i].Err = refused[i]; refused[i] == nil {
+				claimed[i] = b.claim(fan)
+			}
 		}
-		return b.write(ctx, tx, s)
+		if err := b.write(ctx, tx, s); err != nil {
+			return err
+		}
+		return keepClaims(ctx, tx, claimed, refused, ks)
 	})
-	return claimed, no, err
+	if err != nil {
+		return nil, 0, err
+	}
+	for i, k := range ks {
+		if k != nil && refused[i] == nil {
+			k.Keep(k.reply)
+		}
+	}
+	return claimed, no, nil
+}
+
+// keepClaims keeps the answers to those claims that have a key and went on, also
+// where the line refuses them.
+func keepClaims(ctx context.Context, tx pgx.Tx, claimed []waitlist.Claimed, refused []error, ks []*keyed) error {
+	went := make([]*keyed, len(ks))
+	for i, k := range ks {
+		if k == nil || refused[i] != nil {
+			continue
+		}
+		if err := k.answer(claimed[i], claimed[i].Claim.FanNo); err != nil {
+			return err
+		}
+		went[i] = k
+	}
+	return keepAnswers(ctx, tx, went)
 }
 
 // claimBatch is what a batch of claims is decided from, and what it writes.
@@ -284,28 +333,34 @@ func lookPool(ctx context.Context, s *Store, show int32) (m moment, err error) {
 
 // withClaim runs f on a claim with its opening and entry locked, in that order.
 func (s *Store) withClaim(ctx context.Context, what, id string, f func(tx pgx.Tx, c *waitlist.Claim, o *waitlist.Opening, m moment) error) (c waitlist.Claim, err error) {
-	err = s.inTx(ctx, what, func(tx pgx.Tx) error {
+	err = s.inTxOnce(ctx, what, func(tx pgx.Tx) (any, int64, error) {
 		if c, err = claimByID(ctx, tx, id, ""); err != nil {
-			return err
+			return nil, 0, err
 		}
 		if err := lockShared(ctx, tx, c.ShowNo); err != nil {
-			return err
+			return nil, 0, err
 		}
 		o, err := openingByID(ctx, tx, c.ShowNo, c.OpeningID, " FOR UPDATE")
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
 		if _, err := tx.Exec(ctx, `SELECT FROM entries WHERE show_no = $1 AND eno = $2 FOR UPDATE`, c.ShowNo, c.EntryNo); err != nil {
-			return err
+			return nil, 0, err
 		}
 		if c, err = claimByID(ctx, tx, id, ""); err != nil { // again, under the locks
-			return err
+			return nil, 0, err
 		}
 		m, err := look(ctx, tx, c.ShowNo)
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
-		return f(tx, &c, &o, m)
+		if err := f(tx, &c, &o, m); err != nil {
+			return nil, 0, err
+		}
+		if c.FanID == "" { // erased: the answer names nobody
+			return c, 0, nil
+		}
+		return c, c.FanNo, nil
 	})
 	return c, err
 }

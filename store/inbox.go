@@ -153,7 +153,7 @@ func (s *Store) Items(ctx context.Context, fan string, q notifier.InboxQuery) (i
 	for i := range rows {
 		items[i] = rows[i].item()
 	}
-	unread, err = s.unread(ctx, no, now)
+	unread, err = unreadOf(ctx, s.pool, no, now)
 	return items, unread, err
 }
 
@@ -172,14 +172,16 @@ func (s *Store) items(ctx context.Context, fan int64, now time.Time, q notifier.
 	return all(rows, err, scanItem)
 }
 
-func (s *Store) unread(ctx context.Context, fan int64, now time.Time) (n int, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT count(*) FROM (`+itemsSQL+`) x WHERE read_at IS NULL`, []int64{fan}, now).Scan(&n)
+func unreadOf(ctx context.Context, q querier, fan int64, now time.Time) (n int, err error) {
+	err = q.QueryRow(ctx, `SELECT count(*) FROM (`+itemsSQL+`) x WHERE read_at IS NULL`, []int64{fan}, now).Scan(&n)
 	return n, err
 }
 
 // now is the database's time.
-func (s *Store) now(ctx context.Context) (now time.Time, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now)
+func (s *Store) now(ctx context.Context) (time.Time, error) { return nowIn(ctx, s.pool) }
+
+func nowIn(ctx context.Context, q querier) (now time.Time, err error) {
+	err = q.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now)
 	return now, err
 }
 
@@ -189,18 +191,22 @@ func (s *Store) MarkRead(ctx context.Context, fan string, ids []string) (unread 
 	if err != nil {
 		return 0, err
 	}
-	now, err := s.now(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if _, err := s.pool.Exec(ctx, `
-		INSERT INTO inbox_reads (fan_no, kind, ref, read_at)
-		SELECT fan_no, kind, opening_no, $2 FROM (`+itemsSQL+`) x
-		WHERE kind || ':' || show_id || ':' || opening_id = ANY($3) AND read_at IS NULL
-		ON CONFLICT DO NOTHING`, []int64{no}, now, ids); err != nil {
-		return 0, err
-	}
-	return s.unread(ctx, no, now)
+	err = s.inTxOnce(ctx, "mark items read", func(tx pgx.Tx) (any, int64, error) {
+		now, err := nowIn(ctx, tx)
+		if err != nil {
+			return nil, 0, err
+		}
+		if _, err := tx.Exec(ctx, `
+			INSERT INTO inbox_reads (fan_no, kind, ref, read_at)
+			SELECT fan_no, kind, opening_no, $2 FROM (`+itemsSQL+`) x
+			WHERE kind || ':' || show_id || ':' || opening_id = ANY($3) AND read_at IS NULL
+			ON CONFLICT DO NOTHING`, []int64{no}, now, ids); err != nil {
+			return nil, 0, err
+		}
+		unread, err = unreadOf(ctx, tx, no, now)
+		return unread, 0, err
+	})
+	return unread, err
 }
 
 // MarkAllRead marks what existed before t as read, but nothing that is still to
@@ -210,15 +216,19 @@ func (s *Store) MarkAllRead(ctx context.Context, fan string, t time.Time) (unrea
 	if err != nil {
 		return 0, err
 	}
-	if _, err := s.pool.Exec(ctx, `
-		UPDATE fans SET read_before = greatest(read_before, least($2, clock_timestamp())) WHERE fan_no = $1`, no, t); err != nil {
-		return 0, err
-	}
-	now, err := s.now(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return s.unread(ctx, no, now)
+	err = s.inTxOnce(ctx, "mark all items read", func(tx pgx.Tx) (any, int64, error) {
+		if _, err := tx.Exec(ctx, `
+			UPDATE fans SET read_before = greatest(read_before, least($2, clock_timestamp())) WHERE fan_no = $1`, no, t); err != nil {
+			return nil, 0, err
+		}
+		now, err := nowIn(ctx, tx)
+		if err != nil {
+			return nil, 0, err
+		}
+		unread, err = unreadOf(ctx, tx, no, now)
+		return unread, 0, err
+	})
+	return unread, err
 }
 
 // FanNo returns the number of a fan, who exists from the first call that names it.

@@ -16,12 +16,28 @@ import (
 // 0 when there is nothing to decide: a decision after each batch would be one more
 // commit under the show's exclusive lock.
 func (s *Store) Join(ctx context.Context, show string, batch []waitlist.Join) (joined []waitlist.Joined, no int32, err error) {
+	err = untilFansStay(func() error {
+		joined, no, err = s.joinOnce(ctx, show, batch)
+		return err
+	})
+	return joined, no, err
+}
+
+func (s *Store) joinOnce(ctx context.Context, show string, batch []waitlist.Join) (joined []waitlist.Joined, no int32, err error) {
 	fanNos, err := s.fans(ctx, batch)
+	if err != nil {
+		return nil, 0, err
+	}
+	ks, err := s.keyedOf(ctx, joinKeys(batch))
 	if err != nil {
 		return nil, 0, err
 	}
 	err = s.inTx(ctx, "join", func(tx pgx.Tx) error {
 		no = 0 // of the try before
+		refused, err := openKeys(ctx, tx, ks)
+		if err != nil {
+			return err
+		}
 		sh, err := showByID(ctx, tx, show)
 		if err != nil {
 			return err
@@ -33,15 +49,60 @@ func (s *Store) Join(ctx context.Context, show string, batch []waitlist.Join) (j
 			return err
 		}
 		var asked bool
-		if joined, asked, err = s.join(ctx, tx, sh.No, batch, fanNos); asked {
+		if joined, asked, err = s.join(ctx, tx, sh.No, batch, fanNos, refused); err != nil {
+			return err
+		}
+		if asked {
 			no = sh.No
 		}
-		return err
+		return s.keepJoins(ctx, tx, joined, ks)
 	})
 	if err != nil {
 		return nil, 0, err
 	}
+	for i, k := range ks {
+		if k != nil && joined[i].Err == nil {
+			k.Keep(k.reply)
+		}
+	}
 	return joined, no, nil
+}
+
+func joinKeys(batch []waitlist.Join) []*waitlist.Once {
+	list := make([]*waitlist.Once, len(batch))
+	for i := range batch {
+		list[i] = batch[i].Once
+	}
+	return list
+}
+
+// keepJoins keeps the answers to those joins that have a key, with the positions
+// that others work out after the commit. Those of new entries follow on each other.
+func (s *Store) keepJoins(ctx context.Context, tx pgx.Tx, joined []waitlist.Joined, ks []*keyed) error {
+	went := make([]*keyed, len(ks))
+	var last int64 // the position of the new entry before, once there is one
+	for i := range joined {
+		j := joined[i]
+		if j.New && last > 0 {
+			last++
+		}
+		if ks[i] == nil || j.Err != nil {
+			continue
+		}
+		if j.New && last > 0 {
+			j.Entry.Position = last
+		} else if err := s.position(ctx, tx, &j.Entry); err != nil {
+			return err
+		}
+		if j.New {
+			last = j.Entry.Position
+		}
+		if err := ks[i].answer(j, j.Entry.FanNo); err != nil {
+			return err
+		}
+		went[i] = ks[i]
+	}
+	return keepAnswers(ctx, tx, went)
 }
 
 // fans returns the numbers of the batch's fans, making those that are new.
@@ -90,14 +151,13 @@ func (s *Store) fanNos(ctx context.Context, ids []string) (map[string]int64, err
 
 // join gives places. An entry that stands is returned; one that ended starts
 // again at the tail; a dormant one wakes. asked says that the show is to be
-// decided.
-func (s *Store) join(ctx context.Context, tx pgx.Tx, no int32, batch []waitlist.Join, fanNos map[string]int64) (joined []waitlist.Joined, asked bool, err error) {
+// decided. Those refused, by index, are left alone.
+func (s *Store) join(ctx context.Context, tx pgx.Tx, no int32, batch []waitlist.Join, fanNos map[string]int64, refused []error) (joined []waitlist.Joined, asked bool, err error) {
 	nos := make([]int64, len(batch))
 	for i := range batch {
 		nos[i] = fanNos[batch[i].FanID]
 	}
-	standing, err := entriesOf(ctx, tx, no, nos, " ORDER BY eno FOR UPDATE OF e")
-	if err != nil {
+	if _, err := entriesOf(ctx, tx, no, nos, " ORDER BY eno FOR UPDATE OF e"); err != nil {
 		return nil, false, err
 	}
 	h, err := lockHead(ctx, tx, no)
@@ -105,10 +165,11 @@ func (s *Store) join(ctx context.Context, tx pgx.Tx, no int32, batch []waitlist.
 		return nil, false, err
 	}
 	// Again under the line's lock: those who joined while this one waited for it.
-	if standing, err = entriesOf(ctx, tx, no, nos, ""); err != nil {
+	standing, err := entriesOf(ctx, tx, no, nos, "")
+	if err != nil {
 		return nil, false, err
 	}
-	p := planJoins(no, batch, nos, standing, &h)
+	p := planJoins(no, batch, nos, standing, refused, &h)
 	asked, err = p.write(ctx, tx, s, h)
 	return p.answers, asked, err
 }
@@ -138,9 +199,13 @@ type joinPlan struct {
 	awake   []int64          // entry numbers of dormant ones that act
 }
 
-func planJoins(no int32, batch []waitlist.Join, nos []int64, standing map[int64]waitlist.Entry, h *head) *joinPlan {
+func planJoins(no int32, batch []waitlist.Join, nos []int64, standing map[int64]waitlist.Entry, refused []error, h *head) *joinPlan {
 	p := &joinPlan{no: no, answers: make([]waitlist.Joined, len(batch))}
 	for i, j := range batch {
+		if refused[i] != nil {
+			p.answers[i].Err = refused[i]
+			continue
+		}
 		e, ok := standing[nos[i]]
 		switch {
 		case !ok:
@@ -185,6 +250,9 @@ func (p *joinPlan) write(ctx context.Context, tx pgx.Tx, s *Store, h head) (aske
 		}
 		return false, nil
 	}
+	if err := keepFans(ctx, tx, p.joining()); err != nil {
+		return false, err
+	}
 	if _, err := tx.Exec(ctx, `UPDATE lines SET next_eno = $2, next_place = $3 WHERE show_no = $1`,
 		p.no, h.nextEno, h.nextPlace); err != nil {
 		return false, err
@@ -201,17 +269,28 @@ func (p *joinPlan) write(ctx context.Context, tx pgx.Tx, s *Store, h head) (aske
 	return askedIfOpen(ctx, tx, p.no, h.now)
 }
 
-// event is one row for the whole batch; readers of the stream take it apart.
-func (p *joinPlan) event(now time.Time) event {
-	var fans, enos []int64
+// joining are the fans who get a place, in the order of the plan.
+func (p *joinPlan) joining() []int64 {
+	var fans []int64
 	for _, list := range [][]waitlist.Entry{p.fresh, p.back} {
 		for i := range list {
-			fans, enos = append(fans, list[i].FanNo), append(enos, list[i].No)
+			fans = append(fans, list[i].FanNo)
+		}
+	}
+	return fans
+}
+
+// event is one row for the whole batch; readers of the stream take it apart.
+func (p *joinPlan) event(now time.Time) event {
+	var enos []int64
+	for _, list := range [][]waitlist.Entry{p.fresh, p.back} {
+		for i := range list {
+			enos = append(enos, list[i].No)
 		}
 	}
 	return event{
 		Type: notifier.EntryJoined, At: now, ShowNo: p.no,
-		Data: map[string]any{"fans": fans, "entries": enos},
+		Data: map[string]any{"fans": p.joining(), "entries": enos},
 	}
 }
 

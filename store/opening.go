@@ -61,14 +61,17 @@ func resolve(ctx context.Context, q querier, ref waitlist.OpeningRef) (waitlist.
 // Record stores the opening, its labels, its event and the event's jobs, and asks
 // for a decision.
 func (s *Store) Record(ctx context.Context, show string, n waitlist.NewOpening) (o waitlist.Opening, created bool, err error) {
-	err = s.inTx(ctx, "record an opening", func(tx pgx.Tx) error {
+	err = s.inTxOnce(ctx, "record an opening", func(tx pgx.Tx) (any, int64, error) {
 		o, created, err = s.recordOpening(ctx, tx, show, n)
-		return err
+		o.ShowID = show
+		if !created {
+			return unkept{}, 0, err
+		}
+		return o, 0, err
 	})
 	if err != nil {
 		return waitlist.Opening{}, false, err
 	}
-	o.ShowID = show
 	if !created {
 		return o, false, s.told(ctx, &o)
 	}
@@ -130,7 +133,7 @@ func (s *Store) recordOpening(ctx context.Context, tx pgx.Tx, show string, n wai
 func (s *Store) insertOpening(ctx context.Context, tx pgx.Tx, sh *waitlist.Show, n waitlist.NewOpening, print []byte, m moment) (bool, error) {
 	p := n.Policy.Over(sh.Policy)
 	if p.Strategy == waitlist.Auto {
-		if err := s.fillShow(ctx, sh); err != nil {
+		if err := s.fillShowIn(ctx, tx, sh); err != nil {
 			return false, err
 		}
 		p.Strategy = waitlist.Choose(p.Strategy, sh.Waiting, s.threshold)

@@ -163,7 +163,13 @@ func jsonOf(v any) []byte {
 
 // fillShow adds what is worked out on reading.
 func (s *Store) fillShow(ctx context.Context, show *waitlist.Show) error {
-	err := s.pool.QueryRow(ctx, `
+	return s.fillShowIn(ctx, s.pool, show)
+}
+
+// fillShowIn is fillShow for those in a transaction: one that waited for a second
+// connection would wait for ever when as many as the pool has do so at once.
+func (s *Store) fillShowIn(ctx context.Context, q querier, show *waitlist.Show) error {
+	err := q.QueryRow(ctx, `
 		SELECT (SELECT coalesce(sum(active + dormant), 0) FROM (
 				SELECT active, dormant FROM line_blocks WHERE show_no = $1
 				UNION ALL SELECT active, dormant FROM line_deltas WHERE show_no = $1) c),
@@ -214,20 +220,20 @@ func (s *Store) PauseShow(ctx context.Context, id string, staff, paused bool) (n
 
 // inShow runs f under the exclusive lock of a show.
 func (s *Store) inShow(ctx context.Context, what, id string, no *int32, f func(tx pgx.Tx, m moment) error) error {
-	return s.inTx(ctx, what, func(tx pgx.Tx) error {
+	return s.inTxOnce(ctx, what, func(tx pgx.Tx) (any, int64, error) {
 		n, err := showNo(ctx, tx, id)
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
 		*no = n
 		if err := lockExclusive(ctx, tx, n); err != nil {
-			return err
+			return nil, 0, err
 		}
 		m, err := look(ctx, tx, n)
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
-		return f(tx, m)
+		return nil, 0, f(tx, m)
 	})
 }
 

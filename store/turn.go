@@ -171,29 +171,30 @@ func endTurns(ctx context.Context, tx pgx.Tx, e *waitlist.Entry, live []waitlist
 
 // Decline ends a fan's open turn. An act: the count of missed turns is 0.
 func (s *Store) Decline(ctx context.Context, ref waitlist.OpeningRef, fan string) (to waitlist.Touched, err error) {
-	return to, s.inTx(ctx, "decline", func(tx pgx.Tx) error {
+	err = s.inTxOnce(ctx, "decline", func(tx pgx.Tx) (any, int64, error) {
 		o, err := resolve(ctx, tx, ref)
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
 		no := o.ShowNo
 		if err := lockShared(ctx, tx, no); err != nil {
-			return err
+			return nil, 0, err
 		}
 		e, err := entryByFan(ctx, tx, no, fan, " FOR UPDATE OF e")
 		if waitlist.CodeOf(err) == waitlist.NotFound {
-			return waitlist.Refuse(waitlist.NotYourTurn, "this fan has no turn for this opening")
+			return nil, 0, waitlist.Refuse(waitlist.NotYourTurn, "this fan has no turn for this opening")
 		}
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
 		m, err := look(ctx, tx, no)
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
 		to = waitlist.Touched{ShowNo: no, FanNo: e.FanNo}
-		return s.decline(ctx, tx, &o, &e, m)
+		return nil, e.FanNo, s.decline(ctx, tx, &o, &e, m)
 	})
+	return to, err
 }
 
 func (s *Store) decline(ctx context.Context, tx pgx.Tx, o *waitlist.Opening, e *waitlist.Entry, m moment) error {

@@ -30,6 +30,13 @@ type Claim struct {
 	ExpiresAt time.Time
 }
 
+// Take asks for the seats of a fan's turn.
+type Take struct {
+	FanID string
+	// Once is the idempotency key of the request, or nil.
+	Once *Once
+}
+
 // Claimed is the answer to one claim of a gathered batch.
 type Claimed struct {
 	Claim Claim

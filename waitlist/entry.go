@@ -57,6 +57,8 @@ type Join struct {
 	Party    int
 	Tier     string
 	JoinedAt time.Time // zero: now
+	// Once is the idempotency key of the request, or nil.
+	Once *Once
 }
 
 // Check returns an Error that names the first field that is not allowed.

@@ -23,6 +23,9 @@ const (
 type gatherer[K comparable, Q, A any] struct {
 	// serve answers a batch: one answer a request, or an error for all.
 	serve func(ctx context.Context, key K, batch []Q) ([]A, error)
+	// keyed says whether a request has an idempotency key, of which a batch may
+	// have MaxKeyed; nil: none has.
+	keyed func(Q) bool
 
 	mu      sync.Mutex
 	queues  map[K][]ask[Q, A]
@@ -115,10 +118,27 @@ func (g *gatherer[K, Q, A]) next(key K) []ask[Q, A] {
 		delete(g.running, key)
 		return nil
 	}
-	n := min(len(q), gatherMost)
+	n := g.fit(q)
 	batch := q[:n:n]
 	g.queues[key] = q[n:]
 	return batch
+}
+
+// fit is how many of the requests, in their order, one batch may have.
+func (g *gatherer[K, Q, A]) fit(q []ask[Q, A]) int {
+	most := min(len(q), gatherMost)
+	if g.keyed == nil {
+		return most
+	}
+	n := 0
+	for i := range most {
+		if g.keyed(q[i].q) {
+			if n++; n > MaxKeyed {
+				return i
+			}
+		}
+	}
+	return most
 }
 
 // wait returns when every batch in progress is answered.

@@ -274,3 +274,23 @@ func TestBatchThatHangsIsGivenUp(t *testing.T) {
 		g.wait()
 	})
 }
+
+func TestABatchHasRoomForSoManyKeys(t *testing.T) {
+	g := newGatherer(func(context.Context, string, []int) ([]string, error) { return nil, nil })
+	g.keyed = func(q int) bool { return q%2 == 0 }
+	requests := func(n int) (list []ask[int, string]) {
+		for i := range n {
+			list = append(list, ask[int, string]{q: i})
+		}
+		return list
+	}
+	for n, want := range map[int]int{1: 1, 2*MaxKeyed - 1: 2*MaxKeyed - 1, 2 * MaxKeyed: 2 * MaxKeyed, 2*MaxKeyed + 1: 2 * MaxKeyed, gatherMost + 1: 2 * MaxKeyed} {
+		if got := g.fit(requests(n)); got != want {
+			t.Errorf("of %d requests a batch takes %d, want %d", n, got, want)
+		}
+	}
+	g.keyed = func(int) bool { return false }
+	if got := g.fit(requests(gatherMost + 1)); got != gatherMost {
+		t.Errorf("without keys a batch takes %d, want %d", got, gatherMost)
+	}
+}

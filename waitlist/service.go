@@ -30,7 +30,7 @@ type Service struct {
 	// changed makes known that something happened to fans who may be connected.
 	changed func(fanNos ...int64)
 	joins   *gatherer[string, Join, Joined]
-	takes   *gatherer[OpeningRef, string, Claimed]
+	takes   *gatherer[OpeningRef, Take, Claimed]
 }
 
 // OpeningRef names an opening as callers do.
@@ -51,8 +51,8 @@ func NewService(store Store, clock Nudger, changed func(fanNos ...int64)) *Servi
 		joined, showNo, err := store.Join(ctx, show, batch)
 		return joined, s.nudge(showNo, err)
 	})
-	s.takes = newGatherer(func(ctx context.Context, ref OpeningRef, fans []string) ([]Claimed, error) {
-		claims, showNo, err := store.Claim(ctx, ref, fans)
+	s.takes = newGatherer(func(ctx context.Context, ref OpeningRef, batch []Take) ([]Claimed, error) {
+		claims, showNo, err := store.Claim(ctx, ref, batch)
 		var won []int64
 		for i := range claims {
 			if claims[i].New {
@@ -64,6 +64,8 @@ func NewService(store Store, clock Nudger, changed func(fanNos ...int64)) *Servi
 		}
 		return claims, s.nudge(showNo, err)
 	})
+	s.joins.keyed = func(j Join) bool { return j.Once != nil }
+	s.takes.keyed = func(t Take) bool { return t.Once != nil }
 	return s
 }
 
@@ -133,8 +135,8 @@ func (s *Service) CancelShow(ctx context.Context, show string) error {
 
 // EntryStore keeps entries.
 type EntryStore interface {
-	// Join takes up to 1,000 joins in order. It answers each; Entry.Position is
-	// not filled in.
+	// Join takes up to 1,000 joins in order, at most MaxKeyed of them with a key. It
+	// answers each; Entry.Position is not filled in.
 	Join(ctx context.Context, show string, batch []Join) ([]Joined, int32, error)
 	Entry(ctx context.Context, show, fan string) (Entry, error)
 	Entries(ctx context.Context, show string, f EntryFilter) ([]Entry, error)
@@ -161,6 +163,7 @@ func (s *Service) Join(ctx context.Context, show string, j Join) (Entry, bool, e
 	if err := j.Check(); err != nil {
 		return Entry{}, false, err
 	}
+	j.Once = OnceOf(ctx)
 	r, err := s.joins.do(ctx, show, j)
 	if err != nil {
 		return Entry{}, false, err
@@ -331,8 +334,9 @@ func (s *Service) Decline(ctx context.Context, ref OpeningRef, fan string) error
 
 // ClaimStore keeps claims.
 type ClaimStore interface {
-	// Claim serves up to 1,000 claims on one opening, in order, and answers each.
-	Claim(ctx context.Context, ref OpeningRef, fans []string) ([]Claimed, int32, error)
+	// Claim serves up to 1,000 claims on one opening, in order, at most MaxKeyed of
+	// them with a key, and answers each.
+	Claim(ctx context.Context, ref OpeningRef, batch []Take) ([]Claimed, int32, error)
 	ClaimByID(ctx context.Context, id string) (Claim, error)
 	Confirm(ctx context.Context, id string) (Claim, error)
 	Release(ctx context.Context, id, reason string) (Claim, error)
@@ -345,7 +349,7 @@ func (s *Service) Claim(ctx context.Context, ref OpeningRef, fan string) (Claim,
 	if err := CheckFanID("fan_id", fan); err != nil {
 		return Claim{}, false, err
 	}
-	r, err := s.takes.do(ctx, ref, fan)
+	r, err := s.takes.do(ctx, ref, Take{FanID: fan, Once: OnceOf(ctx)})
 	if err != nil {
 		return Claim{}, false, err
 	}

@@ -40,6 +40,7 @@ type BatchResults struct {
 
 // BatchResult is the status that a single call would have had, with its answer.
 type BatchResult struct {
+	kept    json.RawMessage // an answer that was made before
 	status  int
 	id      string
 	opening Opening
@@ -48,6 +49,9 @@ type BatchResult struct {
 
 // MarshalJSON puts the status beside the fields of the answer.
 func (r BatchResult) MarshalJSON() ([]byte, error) {
+	if r.kept != nil {
+		return r.kept, nil
+	}
 	if r.problem != nil {
 		return json.Marshal(struct {
 			ID string `json:"id,omitempty"`
@@ -88,6 +92,13 @@ func (s *Server) batchOpenings(ctx context.Context, in *batchOpenings) (*Answer[
 	if len(items) > maxBatch {
 		return nil, waitlist.Wrong("openings", "openings has %d items; at most %d are allowed", len(items), maxBatch)
 	}
+	once := waitlist.OnceOf(ctx)
+	if once != nil {
+		once.Steps = len(items)
+		if err := s.cfg.Answers.Begin(ctx, once); err != nil {
+			return nil, err
+		}
+	}
 	out := BatchResults{Results: make([]BatchResult, len(items))}
 	for i, item := range items {
 		if len(item) == 0 || item[0] != '{' { // null is empty
@@ -95,9 +106,40 @@ func (s *Server) batchOpenings(ctx context.Context, in *batchOpenings) (*Answer[
 			out.Results[i] = BatchResult{problem: unreadable(FieldError{at, at + " must be an object"})}
 			continue
 		}
-		out.Results[i] = s.batchOpening(ctx, in.Show, item)
+		if once == nil {
+			out.Results[i] = s.batchOpening(ctx, in.Show, item)
+			continue
+		}
+		var err error
+		if out.Results[i], err = s.batchOnce(ctx, in.Show, item, once, i+1); err != nil {
+			return nil, err
+		}
 	}
 	return answer(http.StatusOK, out)
+}
+
+// batchOnce is a step of a batch with an idempotency key: a transaction that keeps
+// its own answer, so that a batch that was broken off goes on where it was.
+func (s *Server) batchOnce(ctx context.Context, show string, item json.RawMessage, whole *waitlist.Once, n int) (BatchResult, error) {
+	step := whole.AtStep(n)
+	step.Encode = func(result any) (waitlist.Reply, error) {
+		o := result.(waitlist.Opening)
+		body, err := json.Marshal(BatchResult{status: http.StatusCreated, opening: openingView(&o, nil)})
+		return waitlist.Reply{Status: http.StatusCreated, ContentType: "application/json", Body: body}, err
+	}
+	r := s.batchOpening(waitlist.WithOnce(ctx, step), show, item)
+	if reply, _, kept := step.Reply(); kept {
+		return BatchResult{kept: reply.Body}, nil
+	}
+	switch {
+	case step.Busy():
+		return r, whole.Wait()
+	case step.Clashed():
+		return r, whole.Clash()
+	case r.problem != nil && r.problem.Status >= 500: // the whole is not done
+		return r, r.problem
+	}
+	return r, nil
 }
 
 // batchOpening is one item; what is wrong with it is named as in a single call.

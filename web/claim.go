@@ -63,31 +63,37 @@ func (s *Server) claimFor(ctx context.Context, ref waitlist.OpeningRef, fan stri
 	if err := s.admitClaim(ctx, ref.ShowID, fan); err != nil {
 		return nil, err
 	}
-	c, created, err := s.cfg.Lines.Claim(ctx, ref, fan)
-	if err != nil {
-		return nil, err
+	view := func(c waitlist.Claimed) (*Answer[Claim], error) {
+		if c.Err != nil {
+			return nil, c.Err
+		}
+		return made(c.New, claimView(&c.Claim))
 	}
-	return made(created, claimView(&c))
+	keeps(ctx, view)
+	c, created, err := s.cfg.Lines.Claim(ctx, ref, fan)
+	return view(waitlist.Claimed{Claim: c, New: created, Err: err})
 }
 
 // on calls do for a claim whose id is one that can exist.
-func (p *ClaimPath) on(do func(id string) (waitlist.Claim, error)) (*Answer[Claim], error) {
+func (p *ClaimPath) on(ctx context.Context, do func(id string) (waitlist.Claim, error)) (*Answer[Claim], error) {
 	if waitlist.CheckFanID("claim", p.Claim) != nil {
 		return nil, waitlist.Refuse(waitlist.NotFound, "there is no such claim")
 	}
+	view := func(c waitlist.Claim) (*Answer[Claim], error) { return answer(http.StatusOK, claimView(&c)) }
+	keeps(ctx, view)
 	c, err := do(p.Claim)
 	if err != nil {
 		return nil, err
 	}
-	return answer(http.StatusOK, claimView(&c))
+	return view(c)
 }
 
 func (s *Server) getClaim(ctx context.Context, in *ClaimPath) (*Answer[Claim], error) {
-	return in.on(func(id string) (waitlist.Claim, error) { return s.cfg.Lines.ClaimByID(ctx, id) })
+	return in.on(ctx, func(id string) (waitlist.Claim, error) { return s.cfg.Lines.ClaimByID(ctx, id) })
 }
 
 func (s *Server) confirmClaim(ctx context.Context, in *ClaimPath) (*Answer[Claim], error) {
-	return in.on(func(id string) (waitlist.Claim, error) { return s.cfg.Lines.Confirm(ctx, id) })
+	return in.on(ctx, func(id string) (waitlist.Claim, error) { return s.cfg.Lines.Confirm(ctx, id) })
 }
 
 type releaseClaim struct {
@@ -96,7 +102,7 @@ type releaseClaim struct {
 }
 
 func (s *Server) releaseClaim(ctx context.Context, in *releaseClaim) (*Answer[Claim], error) {
-	return in.on(func(id string) (waitlist.Claim, error) {
+	return in.on(ctx, func(id string) (waitlist.Claim, error) {
 		return s.cfg.Lines.Release(ctx, id, in.Body.value.Reason)
 	})
 }
@@ -108,7 +114,7 @@ type extendClaim struct {
 
 func (s *Server) extendClaim(ctx context.Context, in *extendClaim) (*Answer[Claim], error) {
 	by := in.Body.value.ByS
-	return in.on(func(id string) (waitlist.Claim, error) {
+	return in.on(ctx, func(id string) (waitlist.Claim, error) {
 		return s.cfg.Lines.Extend(ctx, id, time.Duration(min(max(by, 0), 1<<30))*time.Second)
 	})
 }

@@ -68,22 +68,27 @@ type join struct {
 }
 
 func (s *Server) join(ctx context.Context, in *join) (*Answer[Entry], error) {
+	view := func(j waitlist.Joined) (*Answer[Entry], error) { return made(j.New, entryView(&j.Entry)) }
+	keeps(ctx, view)
 	e, created, err := s.cfg.Lines.Join(ctx, in.Show, in.Body.value.join())
 	if err != nil {
 		return nil, err
 	}
-	return made(created, s.located(ctx, in.Show, e))
+	if waitlist.OnceOf(ctx) == nil { // else the answer is made already
+		e = s.located(ctx, in.Show, e)
+	}
+	return view(waitlist.Joined{Entry: e, New: created})
 }
 
 // located is the entry with its position, which joins and changes do not work
 // out. They stand even when it cannot be had.
-func (s *Server) located(ctx context.Context, show string, e waitlist.Entry) Entry {
+func (s *Server) located(ctx context.Context, show string, e waitlist.Entry) waitlist.Entry {
 	if e.Position == 0 && e.Active() {
 		if full, err := s.cfg.Lines.Entry(ctx, show, e.FanID); err == nil {
 			e = full
 		}
 	}
-	return entryView(&e)
+	return e
 }
 
 type listEntries struct {
@@ -142,7 +147,8 @@ func (s *Server) changeEntry(ctx context.Context, in *changeEntry) (*Answer[Entr
 	if err != nil {
 		return nil, err
 	}
-	return answer(200, s.located(ctx, in.Show, e))
+	e = s.located(ctx, in.Show, e)
+	return answer(200, entryView(&e))
 }
 
 type leave struct {

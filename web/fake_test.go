@@ -217,7 +217,11 @@ func (f *fakeStore) Decline(ctx context.Context, ref waitlist.OpeningRef, fan st
 	return waitlist.Touched{ShowNo: 1}, f.on(ctx, "Decline", ref, fan)
 }
 
-func (f *fakeStore) Claim(ctx context.Context, ref waitlist.OpeningRef, fans []string) ([]waitlist.Claimed, int32, error) {
+func (f *fakeStore) Claim(ctx context.Context, ref waitlist.OpeningRef, batch []waitlist.Take) ([]waitlist.Claimed, int32, error) {
+	fans := make([]string, len(batch))
+	for i := range batch {
+		fans[i] = batch[i].FanID
+	}
 	if err := f.on(ctx, "Claim", ref, fans); err != nil {
 		return nil, 0, err
 	}

@@ -76,6 +76,12 @@ func (s *Server) readInbox(ctx context.Context, in *readInbox) (*Answer[Unread],
 	if err := r.check(); err != nil {
 		return nil, err
 	}
+	// It is an act of the fan. First, so that the answer is kept with the last effect.
+	if err := s.cfg.Lines.Wake(ctx, fanOf(ctx)); err != nil {
+		return nil, err
+	}
+	view := func(unread int) (*Answer[Unread], error) { return answer(http.StatusOK, Unread{unread}) }
+	keeps(ctx, view)
 	var unread int
 	var err error
 	if r.AllBefore != nil {
@@ -86,10 +92,7 @@ func (s *Server) readInbox(ctx context.Context, in *readInbox) (*Answer[Unread],
 	if err != nil {
 		return nil, err
 	}
-	if err := s.cfg.Lines.Wake(ctx, fanOf(ctx)); err != nil {
-		return nil, err
-	}
-	return answer(http.StatusOK, Unread{unread})
+	return view(unread)
 }
 
 func (r *ReadRequest) check() error {

@@ -58,5 +58,6 @@ func (s *Server) claimOwn(ctx context.Context, in *OpeningPath) (*Answer[Claim],
 }
 
 func (s *Server) declineOwn(ctx context.Context, in *OpeningPath) (*Nothing, error) {
+	keepsNothing(ctx)
 	return nil, s.cfg.Lines.Decline(ctx, in.ref(), fanOf(ctx))
 }

@@ -183,9 +183,12 @@ func canonical(next http.Handler) http.Handler {
 // streams, is bounded elsewhere.
 func (s *Server) limits(c huma.Context, next func(huma.Context)) {
 	r, w := humachi.Unwrap(c)
-	if c.Operation().RequestBody != nil {
-		body, p := readBody(w, r)
-		if p != nil {
+	takesBody := c.Operation().RequestBody != nil
+	keyed := r.Method == http.MethodPost && len(r.Header.Values(onceHeader)) > 0
+	var body []byte
+	if takesBody || keyed { // a key goes by the body also where it means nothing
+		var p *Problem
+		if body, p = readBody(w, r, takesBody); p != nil {
 			p.write(w)
 			return
 		}
@@ -194,12 +197,18 @@ func (s *Server) limits(c huma.Context, next func(huma.Context)) {
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), s.cfg.Timeout)
 	defer cancel()
+	if keyed {
+		s.once(c, ctx, body, next)
+		return
+	}
 	next(huma.WithContext(c, ctx))
 }
 
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *Problem) {
-	if p := checkType(r.Header, "application/json"); p != nil {
-		return nil, p
+func readBody(w http.ResponseWriter, r *http.Request, json bool) ([]byte, *Problem) {
+	if json {
+		if p := checkType(r.Header, "application/json"); p != nil {
+			return nil, p
+		}
 	}
 	// The deadline goes again when the body is there: net/http reads on, and an
 	// expired one would end the request's context.

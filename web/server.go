@@ -24,6 +24,9 @@ type Config struct {
 	Lines  Lines
 	Inbox  notifier.Inbox
 	Stream Stream
+	// Answers keeps the answers to requests with an idempotency key, which are
+	// refused without it.
+	Answers Answers
 
 	// APIKeys let ticketing apps in, Fans lets fans in. Without them nobody is.
 	APIKeys []APIKey

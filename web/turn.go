@@ -42,6 +42,7 @@ func (s *Server) giveTurn(ctx context.Context, in *giveTurn) (*Nothing, error) {
 	if err := waitlist.CheckFanID("fan_id", r.FanID); err != nil {
 		return nil, err
 	}
+	keepsNothing(ctx)
 	return nil, s.cfg.Lines.GiveTurn(ctx, in.ref(), r.FanID, r.Reason)
 }
 

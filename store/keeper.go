@@ -1,0 +1,68 @@
+package store
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	keeperEvery    = 10 * time.Second
+	keeperPatience = 10 * time.Second
+	// keeperMost is how many removals follow on each other at one tick.
+	keeperMost = 20
+)
+
+// Keeper removes what is kept for a time only, once that is over. Every process
+// may run one; each removal has one owner at a time.
+type Keeper struct {
+	s      *Store
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// NewKeeper returns a Keeper that is not started.
+func (s *Store) NewKeeper() *Keeper { return &Keeper{s: s, cancel: func() {}} }
+
+// Start begins to remove. Stop ends it.
+func (k *Keeper) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	k.cancel = cancel
+	k.wg.Go(func() { k.run(ctx) })
+}
+
+// Stop waits for the removal in progress. It may be called twice, and without a
+// start.
+func (k *Keeper) Stop() {
+	k.cancel()
+	k.wg.Wait()
+}
+
+func (k *Keeper) run(ctx context.Context) {
+	tick := time.NewTicker(keeperEvery)
+	defer tick.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := k.clean(ctx)
+		if err != nil && !failing && ctx.Err() == nil {
+			k.s.log.Error("remove what is over", "err", err)
+		}
+		failing = err != nil
+	}
+}
+
+func (k *Keeper) clean(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, keeperPatience)
+	defer cancel()
+	for range keeperMost {
+		if more, err := k.s.DropAnswers(ctx); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
