@@ -118,10 +118,15 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 	}
 	metrics := prometheus.NewRegistry()
 	a.measure(metrics, limiter)
+	pages, err := a.newAdmin(s)
+	if err != nil {
+		return err
+	}
 	server, err := web.New(web.Config{
 		Lines: a.lines, Inbox: a.store, Stream: a.hub, Answers: a.store,
 		APIKeys: keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),
 		ClaimLimit: claimLimit{limiter, s.ClaimsPerS},
+		Admin:      pages.Handler(),
 		Ready:      a.ready, Metrics: metrics, Log: a.log, Version: version,
 	})
 	if err != nil {

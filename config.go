@@ -21,6 +21,10 @@ type settings struct {
 	Addr    string `env:"FANLINE_ADDR" default:":8080" help:"Public address."`
 	OpsAddr string `env:"FANLINE_OPS_ADDR" default:"127.0.0.1:9090" help:"Operations address, with /metrics."`
 
+	PublicURL     string `name:"public-url" env:"FANLINE_PUBLIC_URL" help:"Where browsers and providers reach this, as https://tickets.example.com."`
+	AdminUsers    string `env:"FANLINE_ADMIN_USERS" help:"Staff who may log in at /admin, as name:hash,... (fanline admin-hash makes hashes)."`
+	AdminPassword string `env:"FANLINE_ADMIN_PASSWORD" help:"Password of a single user, admin, instead."`
+
 	APIKeys         string `name:"api-keys" env:"FANLINE_API_KEYS" help:"Ticketing apps that may call, as name:secret,..."`
 	FanJWTSecret    string `name:"fan-jwt-secret" env:"FANLINE_FAN_JWT_SECRET" help:"Secret of the fans' tokens (HS256)."`
 	FanJWTPublicKey string `name:"fan-jwt-public-key" env:"FANLINE_FAN_JWT_PUBLIC_KEY" help:"Public key of the fans' tokens, PEM or its file."`

@@ -16,9 +16,10 @@ import (
 	"fanline/waitlist"
 )
 
-// devKey and devSecret are for loopback alone: dev refuses any other address.
+// What lets in here is for loopback alone: dev refuses any other address.
 const (
 	devKey    = "dev-key-for-loopback"
+	devStaff  = "dev-password"
 	devSecret = "dev-secret-for-loopback"
 )
 
@@ -66,6 +67,7 @@ func (d *devCommand) settings() *settings {
 	return &settings{
 		DatabaseURL: d.DatabaseURL, RedisURL: d.RedisURL, Addr: d.Addr, OpsAddr: "127.0.0.1:0",
 		APIKeys: "dev:" + devKey, FanJWTSecret: devSecret, ReadThreshold: 10_000, ClaimsPerS: 200, Log: "info",
+		AdminPassword: devStaff,
 	}
 }
 
@@ -108,7 +110,7 @@ func (d *devCommand) serve(ctx context.Context, s *settings, logs io.Writer) err
 	}
 	base := "http://" + a.public.Addr().String()
 	if !d.Demo {
-		fmt.Printf("Fanline serves %s (key %s); Ctrl-C stops it\n", base, devKey)
+		fmt.Printf("Fanline serves %s (key %s; at /admin: admin, %s); Ctrl-C stops it\n", base, devKey, devStaff)
 		return a.run(ctx)
 	}
 	playing, done := context.WithCancel(ctx)
@@ -130,6 +132,7 @@ func (d *devCommand) play(ctx context.Context, base, ops string) error {
 		BaseURL: base, APIKey: devKey, JWTSecret: devSecret, Stadium: d.Stadium,
 		Out: os.Stdout, Terminal: isTerminal(os.Stdout),
 		Addresses: []sim.Address{
+			{Name: "admin page", URL: base + "/admin  (name admin, password " + devStaff + ")"},
 			{Name: "API", URL: base + "/openapi.json"},
 			{Name: "metrics", URL: "http://" + ops + "/metrics"},
 		},

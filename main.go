@@ -25,12 +25,13 @@ import (
 var version = "dev"
 
 type cli struct {
-	Serve   serveCommand   `cmd:"" help:"Run one instance: HTTP, sockets, decisions and lanes."`
-	Migrate migrateCommand `cmd:"" help:"Bring the database's tables to this release."`
-	Dev     devCommand     `cmd:"" help:"Run all of it on this machine, with a demo and nothing to install."`
-	Check   checkCommand   `cmd:"" help:"Look at every configured dependency."`
-	Token   tokenCommand   `cmd:"" help:"Print a fan token for development."`
-	Version versionCommand `cmd:"" help:"Print the version and how it was built."`
+	Serve     serveCommand     `cmd:"" help:"Run one instance: HTTP, sockets, decisions and lanes."`
+	Migrate   migrateCommand   `cmd:"" help:"Bring the database's tables to this release."`
+	Dev       devCommand       `cmd:"" help:"Run all of it on this machine, with a demo and nothing to install."`
+	Check     checkCommand     `cmd:"" help:"Look at every configured dependency."`
+	Token     tokenCommand     `cmd:"" help:"Print a fan token for development."`
+	AdminHash adminHashCommand `cmd:"" help:"Read a password and print its hash, for FANLINE_ADMIN_USERS."`
+	Version   versionCommand   `cmd:"" help:"Print the version and how it was built."`
 }
 
 // Exit codes of the contract.

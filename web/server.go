@@ -39,6 +39,10 @@ type Config struct {
 	ClaimLimit ClaimLimit
 	// Ready returns what this process needs and whether it has it; nil: nothing.
 	Ready func(ctx context.Context) []Check
+	// Admin serves the staff's pages; it is mounted under /admin. nil: there are
+	// none.
+	Admin http.Handler
+
 	// Metrics gets this package's and is served on the operations address; nil: a
 	// new one.
 	Metrics *prometheus.Registry
@@ -160,6 +164,9 @@ func (s *Server) route() {
 }
 
 // methodNotAllowed says which methods there are; chi leaves that to it.
+	if s.cfg.Admin != nil {
+		s.router.Mount("/admin", s.cfg.Admin)
+	}
 func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	p := refuse(methodNotAllowed, "this path does not take "+r.Method)
 	var allowed []string
