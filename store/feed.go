@@ -366,9 +366,7 @@ func (f *Feed) Backlog(ctx context.Context, fan int64, limit int) ([]delivery.No
 // at the last moment that a decision may have planned, less those of now. By that
 // moment a short one is over again.
 func (f *Feed) upcoming(ctx context.Context, fan int64, now time.Time) ([]delivery.Notice, error) {
-	rows, err := f.s.pool.Query(ctx, `
-		SELECT * FROM (`+itemsSQL+`) x WHERE kind = 'turn' AND at > $3`,
-		[]int64{fan}, now.Add(planned), now)
+	rows, err := f.s.pool.Query(ctx, upcomingSQL, []int64{fan}, now.Add(planned), now)
 	items, err := all(rows, err, scanItem)
 	notices := make([]delivery.Notice, len(items))
 	for i := range items {
@@ -377,6 +375,9 @@ func (f *Feed) upcoming(ctx context.Context, fan int64, now time.Time) ([]delive
 	}
 	return notices, err
 }
+
+// upcomingSQL are the turns of fans $1 that open after $3 and until $2, as items.
+var upcomingSQL = `SELECT * FROM (` + itemsSQL + `) x WHERE kind = 'turn' AND at > $3`
 
 // planned is longer than a decision plans ahead.
 const planned = 10 * time.Second

@@ -76,9 +76,7 @@ func queueTurns(b *pgx.Batch, fan int64, s delivery.Span) {
 			WHERE x.kind = 'turn') x
 		WHERE since > $3 OR live ORDER BY since, opening_no LIMIT $4`,
 		[]int64{fan}, s.Until, s.Since, changedMost+1)
-	b.Queue(`
-		SELECT * FROM (`+itemsSQL+`) x WHERE kind = 'turn' AND state = 'open' AND at > $3`,
-		[]int64{fan}, s.Until.Add(planned), s.Until)
+	b.Queue(upcomingSQL, []int64{fan}, s.Until.Add(planned), s.Until)
 }
 
 func readTurns(results pgx.BatchResults, s delivery.Span) (turns []delivery.Notice, many bool, err error) {
@@ -115,6 +113,7 @@ func readTurns(results pgx.BatchResults, s delivery.Span) (turns []delivery.Noti
 		}
 	}
 	for i := range upcoming {
+		upcoming[i].state = notifier.StateOpen
 		turns = append(turns, upcoming[i].notice())
 	}
 	return turns, len(known) > changedMost, nil
