@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"crypto/rand"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -128,16 +130,18 @@ type claimBatch struct {
 
 func (s *Store) readClaims(ctx context.Context, tx pgx.Tx, o *waitlist.Opening, fans []string) (*claimBatch, error) {
 	b := &claimBatch{o: o, entries: map[string]*waitlist.Entry{}, own: map[int64]*waitlist.Claim{}}
-	rows, err := tx.Query(ctx, `
-		SELECT `+entryColumns+`, f.fan_id FROM entries e JOIN fans f USING (fan_no)
-		WHERE e.show_no = $1 AND f.fan_id = ANY($2) ORDER BY e.eno FOR UPDATE OF e`, o.ShowNo, fans)
-	list, err := all(rows, err, scanNamedEntry)
+	names, err := namesOf(ctx, tx, o.ShowNo, fans)
 	if err != nil {
 		return nil, err
 	}
-	enos := make([]int64, len(list))
+	enos := slices.Collect(maps.Keys(names))
+	list, err := lockEntries(ctx, tx, o.ShowNo, enos)
+	if err != nil {
+		return nil, err
+	}
 	for i := range list {
-		b.entries[list[i].FanID], enos[i] = &list[i], list[i].No
+		list[i].FanID = names[list[i].No]
+		b.entries[list[i].FanID] = &list[i]
 	}
 	if b.moment, err = look(ctx, tx, o.ShowNo); err != nil {
 		return nil, err
@@ -145,7 +149,7 @@ func (s *Store) readClaims(ctx context.Context, tx pgx.Tx, o *waitlist.Opening, 
 	if b.told, err = tellingsAt(ctx, tx, o.ShowNo, o.No, enos); err != nil {
 		return nil, err
 	}
-	rows, err = tx.Query(ctx, `SELECT `+claimColumns+` FROM claims c WHERE c.opening_no = $1 AND c.eno = ANY($2)`, o.No, enos)
+	rows, err := tx.Query(ctx, `SELECT `+claimColumns+` FROM claims c WHERE c.opening_no = $1 AND c.eno = ANY($2)`, o.No, enos)
 	claims, err := all(rows, err, scanClaim)
 	if err != nil {
 		return nil, err

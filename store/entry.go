@@ -25,17 +25,46 @@ func scanNamedEntry(row pgx.CollectableRow) (e waitlist.Entry, err error) {
 	return e, err
 }
 
-// entriesOf returns the entries of fans in a show, by fan. tail may lock them.
-func entriesOf(ctx context.Context, q querier, no int32, fans []int64, tail string) (map[int64]waitlist.Entry, error) {
+// entriesOf returns the entries of fans in a show, by fan. Each is looked up by
+// its key, of which LIMIT 1 leaves the planner no other choice: a list of keys it
+// takes for many rows, and reads the whole line through another index while it
+// knows little of a table that has grown.
+func entriesOf(ctx context.Context, q querier, no int32, fans []int64) (map[int64]waitlist.Entry, error) {
 	rows, err := q.Query(ctx, `
-		SELECT `+entryColumns+`, f.fan_id FROM entries e JOIN fans f USING (fan_no)
-		WHERE e.show_no = $1 AND e.fan_no = ANY($2)`+tail, no, fans)
+		SELECT `+entryColumns+`, f.fan_id FROM unnest($2::bigint[]) k (fan_no)
+		CROSS JOIN LATERAL (SELECT * FROM entries WHERE show_no = $1 AND fan_no = k.fan_no LIMIT 1) e
+		CROSS JOIN LATERAL (SELECT fan_id FROM fans WHERE fan_no = k.fan_no LIMIT 1) f`, no, fans)
 	list, err := all(rows, err, scanNamedEntry)
 	byFan := make(map[int64]waitlist.Entry, len(list))
 	for _, e := range list {
 		byFan[e.FanNo] = e
 	}
 	return byFan, err
+}
+
+// namesOf returns the ids of those of the fans who have an entry in a show, by
+// entry number.
+func namesOf(ctx context.Context, q querier, no int32, fans []string) (map[int64]string, error) {
+	rows, err := q.Query(ctx, `
+		SELECT e.eno, k.id FROM unnest($2::text[]) k (id)
+		CROSS JOIN LATERAL (SELECT fan_no FROM fans WHERE fan_id = k.id LIMIT 1) f
+		CROSS JOIN LATERAL (SELECT eno FROM entries WHERE show_no = $1 AND fan_no = f.fan_no LIMIT 1) e`, no, fans)
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[int64]string, len(fans))
+	var eno int64
+	var fan string
+	_, err = pgx.ForEachRow(rows, []any{&eno, &fan}, func() error { names[eno] = fan; return nil })
+	return names, err
+}
+
+// lockEntries locks entries, in the order of their numbers, and returns them.
+func lockEntries(ctx context.Context, tx pgx.Tx, no int32, enos []int64) ([]waitlist.Entry, error) {
+	rows, err := tx.Query(ctx, `
+		SELECT `+entryColumns+` FROM entries e
+		WHERE e.show_no = $1 AND e.eno = ANY($2) ORDER BY e.eno FOR UPDATE`, no, enos)
+	return all(rows, err, scanEntry)
 }
 
 // logEntries keeps what entries are before the statement that changes them. Under

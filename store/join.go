@@ -119,7 +119,9 @@ func (s *Store) fans(ctx context.Context, batch []waitlist.Join) (map[string]int
 func (s *Store) fanNos(ctx context.Context, ids []string) (map[string]int64, error) {
 	nos := make(map[string]int64, len(ids))
 	read := func() error {
-		rows, err := s.pool.Query(ctx, `SELECT fan_id, fan_no FROM fans WHERE fan_id = ANY($1)`, ids)
+		rows, err := s.pool.Query(ctx, `
+			SELECT f.fan_id, f.fan_no FROM unnest($1::text[]) k (id)
+			CROSS JOIN LATERAL (SELECT fan_id, fan_no FROM fans WHERE fan_id = k.id LIMIT 1) f`, ids)
 		if err != nil {
 			return err
 		}
@@ -157,7 +159,11 @@ func (s *Store) join(ctx context.Context, tx pgx.Tx, no int32, batch []waitlist.
 	for i := range batch {
 		nos[i] = fanNos[batch[i].FanID]
 	}
-	if _, err := entriesOf(ctx, tx, no, nos, " ORDER BY eno FOR UPDATE OF e"); err != nil {
+	standing, err := entriesOf(ctx, tx, no, nos)
+	if err != nil {
+		return nil, false, err
+	}
+	if _, err := lockEntries(ctx, tx, no, numbers(standing)); err != nil {
 		return nil, false, err
 	}
 	h, err := lockHead(ctx, tx, no)
@@ -165,13 +171,20 @@ func (s *Store) join(ctx context.Context, tx pgx.Tx, no int32, batch []waitlist.
 		return nil, false, err
 	}
 	// Again under the line's lock: those who joined while this one waited for it.
-	standing, err := entriesOf(ctx, tx, no, nos, "")
-	if err != nil {
+	if standing, err = entriesOf(ctx, tx, no, nos); err != nil {
 		return nil, false, err
 	}
 	p := planJoins(no, batch, nos, standing, refused, &h)
 	asked, err = p.write(ctx, tx, s, h)
 	return p.answers, asked, err
+}
+
+func numbers(entries map[int64]waitlist.Entry) []int64 {
+	enos := make([]int64, 0, len(entries))
+	for _, e := range entries {
+		enos = append(enos, e.No)
+	}
+	return enos
 }
 
 // head is the line's row, locked.
