@@ -47,6 +47,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	// The session names itself, so that readers of pg_stat_activity can tell
 	// Fanline's sessions from others.
 	pc.ConnConfig.RuntimeParams["application_name"] = "fanline"
+	// Every statement has its index. Without this, one that was planned while its
+	// table was small reads the whole table until Postgres plans it anew, which
+	// may be a minute and a million joins later.
+	pc.ConnConfig.RuntimeParams["enable_seqscan"] = "off"
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
