@@ -179,15 +179,6 @@ func (m *model) entry(fan string) *mEntry {
 	return nil
 }
 
-func (m *model) opening(id string) *mOpening {
-	for _, o := range m.openings {
-		if o.id == id {
-			return o
-		}
-	}
-	return nil
-}
-
 // line is everybody, by place.
 func (m *model) line() []*mEntry {
 	l := slices.Clone(m.entries)

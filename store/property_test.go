@@ -19,7 +19,7 @@ import (
 // for more shows than the default, -rapid.steps for longer ones.
 func TestTheLineKeepsItsRules(t *testing.T) {
 	t.Parallel()
-	byDefault("rapid.checks", "50")
+	byDefault("rapid.checks", "40")
 	byDefault("rapid.steps", "40")
 	b := newStopped(t)
 	n := 0
