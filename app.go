@@ -123,7 +123,7 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 		return err
 	}
 	server, err := web.New(web.Config{
-		Lines: a.lines, Inbox: a.store, Stream: a.hub, Answers: a.store,
+		Lines: a.lines, Inbox: a.store, Stream: a.hub, Answers: a.store, Sockets: a.registry,
 		APIKeys: keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),
 		ClaimLimit: claimLimit{limiter, s.ClaimsPerS},
 		Admin:      pages.Handler(),

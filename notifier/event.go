@@ -22,6 +22,7 @@ const (
 	EntryLeft        EventType = "entry.left"
 	EntryMoved       EventType = "entry.moved"
 	EntryDormant     EventType = "entry.dormant"
+	FanErased        EventType = "fan.erased"
 )
 
 // Event is something that happened, stored with its cause in one transaction. It

@@ -105,7 +105,10 @@ func entryByFan(ctx context.Context, q querier, no int32, fan, tail string) (wai
 		return waitlist.Entry{}, err
 	}
 	e, err := pgx.CollectExactlyOneRow(rows, scanNamedEntry)
-	return e, notFound(err, "entry of fan", fan)
+	if errors.Is(err, pgx.ErrNoRows) { // without the id, which answers are kept with
+		return e, waitlist.Refuse(waitlist.NotFound, "this fan has never been in this line")
+	}
+	return e, err
 }
 
 // Entry returns a fan's entry with its position.

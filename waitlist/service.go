@@ -11,6 +11,7 @@ import (
 type Store interface {
 	ShowStore
 	EntryStore
+	FanStore
 	OpeningStore
 	TurnStore
 	ClaimStore

@@ -173,6 +173,14 @@ func (f *fakeStore) Leave(ctx context.Context, show, fan string, as waitlist.Sta
 	return waitlist.Touched{ShowNo: 1}, f.on(ctx, "Leave", show, fan, as, reason)
 }
 
+func (f *fakeStore) FindFan(ctx context.Context, fan string) (int64, error) {
+	return 5, f.on(ctx, "FindFan", fan)
+}
+
+func (f *fakeStore) EraseFan(ctx context.Context, fan string) ([]int32, error) {
+	return []int32{1}, f.on(ctx, "EraseFan", fan)
+}
+
 func (f *fakeStore) Wake(ctx context.Context, fan string) ([]int32, error) {
 	return nil, f.on(ctx, "Wake", fan)
 }

@@ -11,8 +11,9 @@ import (
 )
 
 var (
-	_ Lines  = (*waitlist.Service)(nil)
-	_ Stream = (*delivery.Hub)(nil)
+	_ Lines   = (*waitlist.Service)(nil)
+	_ Stream  = (*delivery.Hub)(nil)
+	_ Sockets = (*delivery.Registry)(nil)
 )
 
 // Lines is the line and its rules as the calls use them. *waitlist.Service is one.
@@ -31,6 +32,9 @@ type Lines interface {
 	Leave(ctx context.Context, show, fan string) error
 	Remove(ctx context.Context, show, fan, reason string) error
 	Wake(ctx context.Context, fan string) error
+
+	FindFan(ctx context.Context, fan string) (fanNo int64, err error)
+	EraseFan(ctx context.Context, fan string) error
 
 	Record(ctx context.Context, show string, o waitlist.NewOpening) (opening waitlist.Opening, created bool, err error)
 	Opening(ctx context.Context, ref waitlist.OpeningRef) (waitlist.Opening, error)

@@ -27,6 +27,8 @@ type Config struct {
 	// Answers keeps the answers to requests with an idempotency key, which are
 	// refused without it.
 	Answers Answers
+	// Sockets ends the connections of fans; nil: there are none.
+	Sockets Sockets
 
 	// APIKeys let ticketing apps in, Fans lets fans in. Without them nobody is.
 	APIKeys []APIKey
@@ -37,12 +39,12 @@ type Config struct {
 
 	// ClaimLimit is asked before each claim; nil: there is no limit.
 	ClaimLimit ClaimLimit
-	// Ready returns what this process needs and whether it has it; nil: nothing.
-	Ready func(ctx context.Context) []Check
 	// Admin serves the staff's pages; it is mounted under /admin. nil: there are
 	// none.
 	Admin http.Handler
 
+	// Ready returns what this process needs and whether it has it; nil: nothing.
+	Ready func(ctx context.Context) []Check
 	// Metrics gets this package's and is served on the operations address; nil: a
 	// new one.
 	Metrics *prometheus.Registry
@@ -156,17 +158,18 @@ func (s *Server) route() {
 	s.openingCalls()
 	s.batchCalls()
 	s.turnCalls()
+	s.fanCalls()
 	s.claimCalls()
 	s.inboxCalls()
 	s.meCalls()
 	s.streamCalls()
 	s.opsCalls()
-}
-
-// methodNotAllowed says which methods there are; chi leaves that to it.
 	if s.cfg.Admin != nil {
 		s.router.Mount("/admin", s.cfg.Admin)
 	}
+}
+
+// methodNotAllowed says which methods there are; chi leaves that to it.
 func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	p := refuse(methodNotAllowed, "this path does not take "+r.Method)
 	var allowed []string

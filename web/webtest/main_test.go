@@ -39,7 +39,6 @@ type instance struct {
 	store   *store.Store
 	lines   *waitlist.Service
 	handler http.Handler
-	sockets *sockets
 }
 
 // sockets note whom they were told to sign out.
@@ -86,7 +85,7 @@ func instanceOn(t testing.TB, url string, change ...func(*web.Config)) *instance
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := &instance{t: t, url: url, store: s, lines: waitlist.NewService(s, quiet{}, func(...int64) {}), sockets: &sockets{}}
+	in := &instance{t: t, url: url, store: s, lines: waitlist.NewService(s, quiet{}, func(...int64) {})}
 	t.Cleanup(func() { in.lines.Close(); s.Close() })
 	fans, err := web.NewTokenVerifier(web.FanAuth{Secret: fanSecret}, log)
 	if err != nil {

@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"regexp"
+
+	"github.com/jackc/pgx/v5"
+
+	"fanline/notifier"
+	"fanline/waitlist"
+)
+
+// FindFan returns the number of a fan, or 0 for one who is not known.
+func (s *Store) FindFan(ctx context.Context, fan string) (no int64, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT fan_no FROM fans WHERE fan_id = $1`, fan).Scan(&no)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, nil
+	}
+	return no, err
+}
+
+// EraseFan takes the fan out of each line, a transaction each, and then forgets
+// who they were: the row that holds the id goes last, so that a crash leaves a fan
+// who can be erased again. Entries, turns and claims stay as numbers that lead to
+// nobody, since what others were told was decided by them.
+func (s *Store) EraseFan(ctx context.Context, fan string) (shows []int32, err error) {
+	no, err := s.FindFan(ctx, fan)
+	if no == 0 || err != nil {
+		return nil, err
+	}
+	for range tries {
+		left, err := s.leaveAll(ctx, fan, no)
+		if shows = append(shows, left...); err != nil {
+			return shows, err
+		}
+		if err := s.forget(ctx, fan, no); !errors.Is(err, errJoinedSince) {
+			return shows, err
+		}
+	}
+	return shows, waitlist.Refuse(waitlist.Conflict, "this fan joins again and again; stop that first")
+}
+
+// errJoinedSince: the fan joined a line after the others were left.
+var errJoinedSince = errors.New("the fan joined in the meantime")
+
+func (s *Store) leaveAll(ctx context.Context, fan string, no int64) (left []int32, err error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT s.show_id FROM entries e JOIN shows s USING (show_no)
+		WHERE e.fan_no = $1 AND e.state IN ('waiting', 'holding') ORDER BY e.show_no`, no)
+	shows, err := all(rows, err, pgx.RowTo[string])
+	if err != nil {
+		return nil, err
+	}
+	for _, show := range shows {
+		to, err := s.Leave(ctx, show, fan, waitlist.Left, "")
+		if err != nil {
+			return left, err
+		}
+		if to.ShowNo != 0 {
+			left = append(left, to.ShowNo)
+		}
+	}
+	return left, nil
+}
+
+// The statements that forget fan number $1, in order. Texts first: like whoever
+// changes a claim, they take its lock before the fan's.
+var (
+	forgetTexts = []string{
+		`UPDATE entry_log l SET reason = '' FROM entries e
+			WHERE e.fan_no = $1 AND l.show_no = e.show_no AND l.eno = e.eno AND l.reason <> ''`,
+		`UPDATE claims SET reason = '' WHERE fan_no = $1 AND reason <> ''`,
+		`UPDATE audit SET reason = '' WHERE fan_no = $1 AND reason <> ''`,
+	}
+	forgetRows = []string{
+		`DELETE FROM inbox WHERE fan_no = $1`,
+		`DELETE FROM inbox_reads WHERE fan_no = $1`,
+		`DELETE FROM answers WHERE fans @> ARRAY[$1::bigint]`,
+	}
+	// Where staff named the fan in what they wrote about others: $1 is the id, $2
+	// what finds it as a word.
+	forgetName = []string{
+		`UPDATE entry_log SET reason = regexp_replace(reason, $2, '(erased)', 'g') WHERE reason <> '' AND strpos(reason, $1) > 0`,
+		`UPDATE claims SET reason = regexp_replace(reason, $2, '(erased)', 'g') WHERE reason <> '' AND strpos(reason, $1) > 0`,
+		`UPDATE audit SET reason = regexp_replace(reason, $2, '(erased)', 'g') WHERE reason <> '' AND strpos(reason, $1) > 0`,
+	}
+)
+
+// forget removes what leads from the fan's number to a person. It holds the fan's
+// row, for which joins and kept answers wait, and then looks whether one came
+// before it.
+func (s *Store) forget(ctx context.Context, fan string, no int64) error {
+	word := `(?<![[:alnum:]])` + regexp.QuoteMeta(fan) + `(?![[:alnum:]])`
+	return s.inTx(ctx, "forget a fan", func(tx pgx.Tx) error {
+		if err := forgetBy(ctx, tx, forgetTexts, no); err != nil {
+			return err
+		}
+		if err := forgetBy(ctx, tx, forgetName, fan, word); err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, `SELECT FROM fans WHERE fan_no = $1 FOR UPDATE`, no)
+		if err != nil || tag.RowsAffected() == 0 {
+			return err // erased by another request
+		}
+		var joined bool
+		if err := tx.QueryRow(ctx, `
+			SELECT EXISTS (SELECT FROM entries WHERE fan_no = $1 AND state IN ('waiting', 'holding'))`, no).Scan(&joined); err != nil {
+			return err
+		}
+		if joined {
+			return errJoinedSince
+		}
+		if err := forgetBy(ctx, tx, forgetRows, no); err != nil {
+			return err
+		}
+		now, err := nowIn(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := s.record(ctx, tx, event{Type: notifier.FanErased, At: now, FanNo: no}); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `DELETE FROM fans WHERE fan_no = $1`, no)
+		return err
+	})
+}
+
+func forgetBy(ctx context.Context, tx pgx.Tx, statements []string, args ...any) error {
+	for _, sql := range statements {
+		if _, err := tx.Exec(ctx, sql, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package web
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"fanline/waitlist"
+)
+
+// Sockets ends the connections of fans. *delivery.Registry is one.
+type Sockets interface {
+	// SignOut closes the fan's sockets on every instance; with an error, on some.
+	SignOut(ctx context.Context, fanNo int64) error
+}
+
+// SignOutRequest signs a fan out.
+type SignOutRequest struct {
+	Device string `json:"device,omitempty" maxLength:"64" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$" example:"adas-phone" doc:"The device to forget; all of them without it."`
+}
+
+func (s *Server) fanCalls() {
+	call(s, doc("Fans", "POST", "/v1/fans/{fan}/sign-out", "sign-out", "Close the fan's sockets and forget the device", 400, 413, 415), s.signOut)
+	call(s, doc("Fans", "DELETE", "/v1/fans/{fan}", "erase-fan", "Forget a fan everywhere", 409), s.eraseFan)
+}
+
+type signOut struct {
+	FanPath
+	MaybeSent[SignOutRequest, SignOutRequest]
+}
+
+func (s *Server) signOut(ctx context.Context, in *signOut) (*Nothing, error) {
+	if device := in.Body.value.Device; device != "" {
+		if err := waitlist.CheckID("device", device); err != nil {
+			return nil, err
+		}
+	}
+	no, err := s.cfg.Lines.FindFan(ctx, in.Fan)
+	if err != nil || no == 0 {
+		return nil, err
+	}
+	return nil, s.closeSockets(ctx, no)
+}
+
+func (s *Server) closeSockets(ctx context.Context, fanNo int64) error {
+	if s.cfg.Sockets == nil {
+		return nil
+	}
+	if err := s.cfg.Sockets.SignOut(ctx, fanNo); err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "sign out", slog.String("request_id", metaOf(ctx).id), slog.Any("error", err))
+		return refuse(waitlist.Unavailable, "not every instance could be reached to close the fan's sockets; try again").after(time.Second)
+	}
+	return nil
+}
+
+// eraseFan closes the sockets before, since afterwards nobody knows whose they
+// were, and again after, for those that were opened meanwhile.
+func (s *Server) eraseFan(ctx context.Context, in *FanPath) (*Nothing, error) {
+	no, err := s.cfg.Lines.FindFan(ctx, in.Fan)
+	if err != nil || no == 0 {
+		return nil, err
+	}
+	if err := s.closeSockets(ctx, no); err != nil {
+		return nil, err
+	}
+	if err := s.cfg.Lines.EraseFan(ctx, in.Fan); err != nil {
+		return nil, err
+	}
+	return nil, s.closeSockets(ctx, no)
+}
