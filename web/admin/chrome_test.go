@@ -122,7 +122,7 @@ func press(css string) chromedp.Action[chromedp.Void] { return chromedp.Click(ch
 // text is the page as a reader sees it.
 func (c *chrome) text() string {
 	c.t.Helper()
-	text, err := chromedp.Run(c.ctx, chromedp.Text(chromedp.CSS("body")))
+	text, err := chromedp.Run(c.ctx, chromedp.Evaluate[string]("document.body.innerText"))
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -30,12 +30,15 @@ type asked struct {
 // explain puts a verdict into words.
 func explain(q asked) answer {
 	v := q.verdict
-	const kept = " They keep their place and are looked at again by the next decision."
+	kept := " They keep their place for other openings."
+	if q.opening.State == waitlist.OpeningOpen {
+		kept = " They keep their place and are looked at again by its next decision."
+	}
 	switch v.Reason {
 	case waitlist.NotOnList:
 		return answer{waitlist.SpotGone, "Not told", "They were not on this list then."}
 	case waitlist.HasLeft:
-		return answer{waitlist.SpotGone, q.lead(), "They had left the line, or had bought seats of this show already."}
+		return answer{waitlist.SpotGone, q.lead(), q.left()}
 	case waitlist.WasRemoved:
 		return answer{waitlist.SpotGone, q.lead(), "They were removed from the line by staff."}
 	case waitlist.Behind:
@@ -105,9 +108,20 @@ func (q asked) lead() string {
 	return "Not told"
 }
 
+// left tells having left from having bought, as far as today's entry shows it.
+func (q asked) left() string {
+	switch q.entry.State {
+	case waitlist.Bought:
+		return "They had bought seats of this show already."
+	case waitlist.Left:
+		return "They had left the line."
+	}
+	return "They had left the line, or had bought seats of this show."
+}
+
 func (q asked) behind() string {
 	if q.verdict.Ahead == nil || *q.verdict.Ahead == 0 {
-		return "They are first in line and are told as soon as a seat is free."
+		return "They are first in line and get the next turn."
 	}
 	return plural(*q.verdict.Ahead, "fan is", "fans are") + " ahead of them, and seats go to those first."
 }

@@ -97,7 +97,7 @@ type openingPage struct {
 	WaveRows              []waveRow
 	First                 bool
 	Next                  string
-	Reason                string // as typed, for the cancellation
+	Typed                 string // the reason of a cancellation, after a refusal
 }
 
 type waveRow struct {
@@ -123,7 +123,7 @@ func (a *Admin) withOpening(r *http.Request, v *view) (*openingPage, error) {
 	}
 	return &openingPage{
 		openingRow: rowOf(o, v.Zone()), Hold: lasting(o.Hold), Window: lasting(o.Window), PerSeat: milli(o.FansPerSeat),
-		Reason: r.PostForm.Get("reason"),
+		Typed: r.PostForm.Get("reason"),
 	}, nil
 }
 

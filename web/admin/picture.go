@@ -19,7 +19,9 @@ type picture struct {
 	Alt     string
 	First   int64 // position of the first cell that has one
 	Last    int64
-	Whole   bool // the cells are all of the line
+	Whole   bool  // the cells are all of the line
+	Few     bool  // cells, so that they may be larger
+	Place   int64 // how far the open openings came
 }
 
 type cell struct {
@@ -41,7 +43,8 @@ type span struct{ X, W int64 }
 
 const (
 	drawWidth  = 1000
-	drawHeight = 40
+	drawHeight = 30
+	fewCells   = 100
 )
 
 var spotNames = []struct {
@@ -70,7 +73,7 @@ func spotName(s waitlist.SpotState) string {
 
 // draw makes the drawing of a show's line.
 func draw(show *waitlist.Show, p *waitlist.Picture) picture {
-	d := picture{Picture: *p, Width: drawWidth}
+	d := picture{Picture: *p, Width: drawWidth, Few: len(p.Front) <= fewCells}
 	counts := map[waitlist.SpotState]int{}
 	for i := range p.Front {
 		s := &p.Front[i]
@@ -122,6 +125,6 @@ func (d *picture) drawLine(p *waitlist.Picture) {
 	from := x(p.Front[0].Place)
 	d.Shown = span{from, max(2, x(p.Front[len(p.Front)-1].Place+1)-from)}
 	if p.Reached != nil {
-		d.Reach = max(2, x(*p.Reached+1))
+		d.Reach, d.Place = max(3, x(*p.Reached+1)), *p.Reached
 	}
 }
