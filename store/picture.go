@@ -109,11 +109,12 @@ func (s *Store) pictureFront(ctx context.Context, tx pgx.Tx, no int32, p *waitli
 			(SELECT * FROM entries WHERE show_no = $1 AND place < $2 ORDER BY place DESC LIMIT $3)
 			UNION ALL
 			(SELECT * FROM entries WHERE show_no = $1 AND place >= $2 ORDER BY place LIMIT $4)) e
-		JOIN fans f USING (fan_no) ORDER BY e.place`, no, start, pictureServed, pictureFront-pictureServed)
+		JOIN fans f USING (fan_no) ORDER BY e.place`, no, start, pictureServed, pictureFront)
 	entries, err := all(rows, err, scanNamedEntry)
 	if err != nil {
 		return err
 	}
+	entries = entries[:min(len(entries), pictureFront)]
 	enos := make([]int64, len(entries))
 	for i := range entries {
 		enos[i] = entries[i].No
