@@ -1,6 +1,6 @@
 # Fanline. `make` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup run build test lint bench
+.PHONY: help setup ready run build test lint bench
 
 # What packages may take together stays far below this; a test that hangs says where it stood.
 TEST_TIMEOUT ?= 8m
@@ -14,7 +14,7 @@ run: build ## start all of Fanline on this machine, with a demo: open the addres
 build: setup ## bin/fanline
 	@go build -o bin/fanline .
 
-test: setup lint ## lint, then every test, with the race detector
+test: ready lint ## lint, then every test, with the race detector
 	@go test -race -count=1 -timeout $(TEST_TIMEOUT) ./...
 
 lint: ## gofumpt, go vet and staticcheck
@@ -25,3 +25,6 @@ bench: setup ## the benchmarks (ARGS="-run NAME -json")
 
 setup: ## install what is missing: Postgres and redis-server
 	@scripts/setup
+
+ready:
+	@scripts/setup tests

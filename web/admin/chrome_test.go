@@ -31,7 +31,10 @@ func (w *world) chrome(t *testing.T) *chrome {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Skip("no chromium here; scripts/setup installs it")
+		path, err = exec.LookPath("google-chrome")
+	}
+	if err != nil {
+		t.Skip("neither chromium nor google-chrome is here; scripts/setup tests installs the former")
 	}
 	opts := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
