@@ -247,10 +247,14 @@ func (s *Store) changePlace(ctx context.Context, tx pgx.Tx, was, e *waitlist.Ent
 // move puts an entry to the front, or back to the place before its last move or
 // rejoin.
 func (s *Store) move(ctx context.Context, tx pgx.Tx, e *waitlist.Entry, c waitlist.EntryChange, m moment) error {
-	if err := logEntries(ctx, tx, e.ShowNo, []int64{e.No}, m, "moved", c.Reason); err != nil {
+	what := "moved"
+	if c.Move == waitlist.MoveRestore {
+		what = "restored"
+	}
+	err := logEntries(ctx, tx, e.ShowNo, []int64{e.No}, m, what, c.Reason)
+	if err != nil {
 		return err
 	}
-	var err error
 	if c.Move == waitlist.MoveFront {
 		err = tx.QueryRow(ctx, `
 			WITH front AS (UPDATE lines SET front_place = front_place - 1 WHERE show_no = $1 RETURNING front_place + 1 AS place)

@@ -357,7 +357,7 @@ func (s *Store) GiveTurn(ctx context.Context, ref waitlist.OpeningRef, fan, reas
 		if slices.Contains(o.Given, e.No) {
 			return nil
 		}
-		if err := logEntries(ctx, tx, no, []int64{e.No}, m, "given", reason); err != nil {
+		if err := logGiven(ctx, tx, &e, &o, m, reason); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `UPDATE openings SET given = given || $2::bigint WHERE opening_no = $1`, o.No, e.No); err != nil {
@@ -365,6 +365,15 @@ func (s *Store) GiveTurn(ctx context.Context, ref waitlist.OpeningRef, fan, reas
 		}
 		return due(ctx, tx, no, m.now)
 	})
+}
+
+// logGiven is logEntries for an entry that gets the next turn of an opening.
+func logGiven(ctx context.Context, tx pgx.Tx, e *waitlist.Entry, o *waitlist.Opening, m moment, reason string) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO entry_log (show_no, eno, decision, at, what, reason, opening_no, place, tier, party, state, dormant)
+		SELECT show_no, eno, $3, $4, 'given', $5, $6, place, tier, party, state, dormant
+		FROM entries WHERE show_no = $1 AND eno = $2`, e.ShowNo, e.No, m.decision, m.now, reason, o.No)
+	return err
 }
 
 func (s *Store) mayGive(ctx context.Context, tx pgx.Tx, o *waitlist.Opening, e *waitlist.Entry, m moment) error {

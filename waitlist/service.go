@@ -14,6 +14,7 @@ type Store interface {
 	FanStore
 	OpeningStore
 	TurnStore
+	TraceStore
 	ClaimStore
 	DecisionStore
 }

@@ -52,6 +52,7 @@ var calls = []struct {
 	{false, "POST", "/v1/claims/c1/release", `{"reason":"changed their mind"}`, 200, []string{"Release"}},
 	{false, "POST", "/v1/claims/c1/release", "", 200, []string{"Release"}},
 	{false, "POST", "/v1/claims/c1/extend", `{"by_s":60}`, 200, []string{"Extend"}},
+	{false, "GET", "/v1/shows/s1/trace/ada", "", 200, []string{"Trace"}},
 	{false, "POST", "/v1/fans/ada/sign-out", "", 204, []string{"FindFan"}},
 	{false, "POST", "/v1/fans/ada/sign-out", `{"device":"phone"}`, 204, []string{"FindFan"}},
 	{false, "DELETE", "/v1/fans/ada", "", 204, []string{"FindFan", "EraseFan"}},

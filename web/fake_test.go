@@ -221,6 +221,10 @@ func (f *fakeStore) Facts(ctx context.Context, ref waitlist.OpeningRef, fan stri
 	return f.facts, f.on(ctx, "Facts", ref, fan)
 }
 
+func (f *fakeStore) Trace(ctx context.Context, show, fan string, before int64, limit int) (waitlist.TraceFacts, error) {
+	return waitlist.TraceFacts{Facts: f.facts, Openings: []waitlist.TraceOpening{{Opening: f.openings[0]}}}, f.on(ctx, "Trace", show, fan, before, limit)
+}
+
 func (f *fakeStore) Decline(ctx context.Context, ref waitlist.OpeningRef, fan string) (waitlist.Touched, error) {
 	return waitlist.Touched{ShowNo: 1}, f.on(ctx, "Decline", ref, fan)
 }

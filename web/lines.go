@@ -44,6 +44,7 @@ type Lines interface {
 
 	GiveTurn(ctx context.Context, ref waitlist.OpeningRef, fan, reason string) error
 	Verdict(ctx context.Context, ref waitlist.OpeningRef, fan string) (waitlist.Verdict, error)
+	Trace(ctx context.Context, show, fan string, before int64, limit int) (waitlist.Trace, error)
 	Decline(ctx context.Context, ref waitlist.OpeningRef, fan string) error
 
 	Claim(ctx context.Context, ref waitlist.OpeningRef, fan string) (c waitlist.Claim, created bool, err error)

@@ -158,6 +158,7 @@ func (s *Server) route() {
 	s.openingCalls()
 	s.batchCalls()
 	s.turnCalls()
+	s.traceCalls()
 	s.fanCalls()
 	s.claimCalls()
 	s.inboxCalls()

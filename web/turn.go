@@ -60,8 +60,12 @@ func (s *Server) verdict(ctx context.Context, ref waitlist.OpeningRef, fan strin
 	if err != nil {
 		return nil, err
 	}
-	return answer(http.StatusOK, Verdict{
+	return answer(http.StatusOK, verdictView(&v))
+}
+
+func verdictView(v *waitlist.Verdict) Verdict {
+	return Verdict{
 		ShowID: v.ShowID, OpeningID: v.OpeningID, FanID: v.FanID, State: v.State, Reason: v.Reason,
 		OpensAt: notifier.StampOf(v.OpensAt), ClosesAt: notifier.StampOf(v.ClosesAt), Ahead: v.Ahead, ClaimID: v.ClaimID,
-	})
+	}
 }

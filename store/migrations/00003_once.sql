@@ -19,9 +19,13 @@ CREATE INDEX answers_fans ON answers USING gin (fans);
 CREATE INDEX entry_log_reason ON entry_log (id) WHERE reason <> '';
 CREATE INDEX claims_reason ON claims (id) WHERE reason <> '';
 
+-- Of which opening staff gave the next turn.
+ALTER TABLE entry_log ADD opening_no bigint;
+
 -- The newest waves of a page of openings.
 CREATE INDEX waves_newest ON waves (show_no, decision DESC);
 
 -- +goose Down
+ALTER TABLE entry_log DROP opening_no;
 DROP INDEX waves_newest, claims_reason, entry_log_reason;
 DROP TABLE answers;
