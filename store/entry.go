@@ -99,8 +99,8 @@ func setState(ctx context.Context, tx pgx.Tx, no int32, enos []int64, m moment, 
 // entryByFan reads one entry. tail may lock it.
 func entryByFan(ctx context.Context, q querier, no int32, fan, tail string) (waitlist.Entry, error) {
 	rows, err := q.Query(ctx, `
-		SELECT `+entryColumns+`, f.fan_id FROM entries e JOIN fans f USING (fan_no)
-		WHERE e.show_no = $1 AND f.fan_id = $2`+tail, no, fan)
+		SELECT `+entryColumns+`, $2::text FROM entries e
+		WHERE e.show_no = $1 AND e.fan_no = (SELECT fan_no FROM fans WHERE fan_id = $2)`+tail, no, fan)
 	if err != nil {
 		return waitlist.Entry{}, err
 	}
