@@ -65,7 +65,29 @@ func (s *Store) joinOnce(ctx context.Context, show string, batch []waitlist.Join
 			k.Keep(k.reply)
 		}
 	}
+	s.number(ctx, joined)
 	return joined, no, nil
+}
+
+// number fills in the positions of the new entries of a batch, which follow on each
+// other: one count for all of them. The joins stand, also when it cannot be had.
+func (s *Store) number(ctx context.Context, joined []waitlist.Joined) {
+	var last int64
+	for i := range joined {
+		e := &joined[i].Entry
+		switch {
+		case !joined[i].New || joined[i].Err != nil:
+			continue
+		case last > 0:
+			last++
+		default:
+			if s.position(ctx, s.pool, e) != nil {
+				return
+			}
+			last = e.Position
+		}
+		e.Position = last
+	}
 }
 
 func joinKeys(batch []waitlist.Join) []*waitlist.Once {
