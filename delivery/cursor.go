@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"slices"
+	"strings"
 	"time"
 
 	"fanline/notifier"
@@ -58,7 +59,7 @@ func (c *fanCursor) encode() string {
 
 // parseCursor reads what encode wrote. Everything else is an error: a cut or altered one, and one of another release.
 func parseCursor(s string) (c fanCursor, err error) {
-	if len(s) > base64.RawURLEncoding.EncodedLen(cursorSize) {
+	if len(s) > base64.RawURLEncoding.EncodedLen(cursorSize) || strings.ContainsAny(s, "\r\n") { // which base64 skips
 		return c, errCursor
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)

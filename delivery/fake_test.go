@@ -36,13 +36,15 @@ type fakeFeed struct {
 	missed   map[int64][]Notice // for Replay, in order; those with an Update are turns
 	moment   Moment             // its At is now's, unless set
 	standing map[TurnKey]notifier.TurnState
-	err      error         // of every call, while set
-	asked    [][]TurnKey   // the calls of Standing
-	looks    int           // the calls of News
-	spans    []Span        // the calls of Replay
-	gate     chan struct{} // Backlog waits for it, unless nil
-	entered  chan int64    // gets each fan of Backlog, unless nil
-	calls    map[string]int
+	err      error       // of every call, while set
+	asked    [][]TurnKey // the calls of Standing
+	looks    int         // the calls of News
+	spans    []Span      // the calls of Replay
+	// failReplays is how many of them fail.
+	failReplays int
+	gate        chan struct{} // Backlog waits for it, unless nil
+	entered     chan int64    // gets each fan of Backlog, unless nil
+	calls       map[string]int
 }
 
 func newFakeFeed() *fakeFeed {
@@ -92,6 +94,10 @@ func (f *fakeFeed) Replay(_ context.Context, fanNo int64, s Span) (m Missed, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.failReplays > 0 {
+		f.failReplays--
+		return m, errors.New("away")
+	}
 	f.calls["replay"]++
 	f.spans = append(f.spans, s)
 	for _, n := range f.missed[fanNo] {
