@@ -1,6 +1,8 @@
 package notifier
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,10 +24,23 @@ type Vars struct {
 // The built-in texts, by kind and, for results, state.
 var texts = map[string]Text{
 	"turn":             {"Your turn for {show}", "{seats} at {venue} can be yours for {minutes}, until {closes_at}."},
+	"result":           {"{show}: news of your turn", "Look at the app for what became of it."},
 	"result.filled":    {"{show}: the seats are taken", "Every seat of this opening was bought. You keep your place in line."},
 	"result.cancelled": {"{show}: the seats were withdrawn", "This opening was cancelled by the box office. You keep your place in line."},
 	"result.confirmed": {"{show}: it's yours", "You have {seats} at {venue}. See you there."},
 	"result.lapsed":    {"{show}: your hold ended", "The seats were not paid for in time and went on to the next fan. You keep your place in line."},
+}
+
+// TextKinds are the kinds that a show may have texts of its own for. That of result
+// is for every result which has none by its state.
+func TextKinds() []string {
+	return slices.Sorted(maps.Keys(texts))
+}
+
+// HasText says whether a show may have a text of that kind.
+func HasText(kind string) bool {
+	_, ok := texts[kind]
+	return ok
 }
 
 // TextFor is the built-in English text of a kind ("turn") or of a result's state

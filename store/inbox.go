@@ -122,8 +122,10 @@ func (i *item) text() notifier.Text {
 	if i.kind == notifier.KindResult {
 		name += "." + string(i.state)
 	}
-	if t, ok := i.show.Templates[name]["en"]; ok {
-		return notifier.Text{Title: t.Title, Body: t.Body}
+	for _, name := range []string{name, string(i.kind)} {
+		if t, ok := i.show.Templates[name]["en"]; ok {
+			return notifier.Text{Title: t.Title, Body: t.Body}
+		}
 	}
 	return notifier.TextFor(name)
 }

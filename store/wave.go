@@ -134,21 +134,50 @@ func (s *Store) WaveReports(ctx context.Context, ref waitlist.OpeningRef, before
 		SELECT `+waveColumns+` FROM waves w WHERE w.opening_no = $1 AND ($2 = 0 OR w.n < $2)
 		ORDER BY w.n DESC LIMIT $3`, o.No, before, limit)
 	waves, err := all(rows, err, scanWave)
-	if err != nil || len(waves) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	return s.reports(ctx, map[int64]*waitlist.Opening{o.No: &o}, waves)
+}
+
+// NewestWaves are the newest waves of openings of one show, the newest decision
+// first. Whatever their number, the line is looked at once.
+func (s *Store) NewestWaves(ctx context.Context, openings []waitlist.Opening, limit int) ([]waitlist.WaveReport, error) {
+	if len(openings) == 0 {
+		return nil, nil
+	}
+	of := make(map[int64]*waitlist.Opening, len(openings))
+	nos := make([]int64, len(openings))
+	for i := range openings {
+		of[openings[i].No], nos[i] = &openings[i], openings[i].No
+	}
+	rows, err := s.pool.Query(ctx, `
+		SELECT `+waveColumns+` FROM waves w WHERE w.show_no = $1 AND w.opening_no = ANY($2)
+		ORDER BY w.decision DESC, w.opening_no DESC LIMIT $3`, openings[0].ShowNo, nos, limit)
+	waves, err := all(rows, err, scanWave)
+	if err != nil {
+		return nil, err
+	}
+	return s.reports(ctx, of, waves)
+}
+
+// reports tells of waves, the newest decision first, whom they skipped.
+func (s *Store) reports(ctx context.Context, of map[int64]*waitlist.Opening, waves []waitlist.Wave) ([]waitlist.WaveReport, error) {
+	if len(waves) == 0 {
+		return nil, nil
 	}
 	members, err := membersOf(ctx, s.pool, waves)
 	if err != nil {
 		return nil, err
 	}
-	past, err := s.readPast(ctx, &o, waves)
+	past, err := s.readPast(ctx, of[waves[0].OpeningNo].ShowNo, waves)
 	if err != nil {
 		return nil, err
 	}
 	reports := make([]waitlist.WaveReport, len(waves))
 	for i, w := range waves {
 		ms := members[waveKey{w.OpeningNo, w.N}]
-		r := waitlist.WaveReport{Wave: w, ClosesAt: w.LastCloses(), Skipped: past.skipped(&o, &w, ms)}
+		r := waitlist.WaveReport{Wave: w, ClosesAt: w.LastCloses(), Skipped: past.skipped(of[w.OpeningNo], &w, ms)}
 		if len(ms) > 0 {
 			r.FromPlace, r.ToPlace = ms[0].Place, ms[len(ms)-1].Place
 		}
@@ -169,7 +198,7 @@ type past struct {
 
 // readPast reads the entries that the waves may have walked past, with their
 // changes and turns since.
-func (s *Store) readPast(ctx context.Context, o *waitlist.Opening, waves []waitlist.Wave) (*past, error) {
+func (s *Store) readPast(ctx context.Context, show int32, waves []waitlist.Wave) (*past, error) {
 	to, first := int64(waitlist.NoWalk), waves[len(waves)-1].Decision
 	for i := range waves {
 		to = max(to, waves[i].WalkedTo)
@@ -180,7 +209,7 @@ func (s *Store) readPast(ctx context.Context, o *waitlist.Opening, waves []waitl
 			UNION
 			(SELECT e.* FROM entry_log l JOIN entries e USING (show_no, eno)
 			 WHERE l.show_no = $1 AND l.decision >= $3 AND l.place <= $2 LIMIT $4)) e`,
-		o.ShowNo, to, first, reportMost)
+		show, to, first, reportMost)
 	p := &past{}
 	if p.entries, err = all(rows, err, scanEntry); err != nil {
 		return nil, err
@@ -189,10 +218,10 @@ func (s *Store) readPast(ctx context.Context, o *waitlist.Opening, waves []waitl
 	for i := range p.entries {
 		enos[i] = p.entries[i].No
 	}
-	if p.logs, err = logsOf(ctx, s.pool, o.ShowNo, enos, first); err != nil {
+	if p.logs, err = logsOf(ctx, s.pool, show, enos, first); err != nil {
 		return nil, err
 	}
-	p.tellings, err = tellingsIn(ctx, s.pool, o.ShowNo, enos)
+	p.tellings, err = tellingsIn(ctx, s.pool, show, enos)
 	return p, err
 }
 

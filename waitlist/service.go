@@ -252,6 +252,8 @@ type OpeningStore interface {
 	Openings(ctx context.Context, show string, before int64, limit int) ([]Opening, error)
 	// WaveReports are newest first, those before wave number n (0: from the newest).
 	WaveReports(ctx context.Context, ref OpeningRef, before, limit int) ([]WaveReport, error)
+	// NewestWaves are the newest of openings of one show, the newest decision first.
+	NewestWaves(ctx context.Context, openings []Opening, limit int) ([]WaveReport, error)
 	CancelOpening(ctx context.Context, ref OpeningRef) (showNo int32, err error)
 	GiveTurn(ctx context.Context, ref OpeningRef, fan, reason string) (showNo int32, err error)
 }
@@ -293,6 +295,12 @@ func (s *Service) Openings(ctx context.Context, show string, before int64, limit
 // WaveReports lists an opening's waves, newest first, with whom they skipped.
 func (s *Service) WaveReports(ctx context.Context, ref OpeningRef, before, limit int) ([]WaveReport, error) {
 	return s.store.WaveReports(ctx, ref, before, limit)
+}
+
+// NewestWaves lists the newest waves of openings of one show, all together, the
+// newest decision first.
+func (s *Service) NewestWaves(ctx context.Context, openings []Opening, limit int) ([]WaveReport, error) {
+	return s.store.NewestWaves(ctx, openings, limit)
 }
 
 // CancelOpening cancels an opening: its turns end with a notice, holds stand.

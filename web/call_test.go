@@ -40,7 +40,7 @@ var calls = []struct {
 	{false, "POST", "/v1/shows/s1/entries:import", `{"fan_id":"ada"}`, 200, []string{"Join"}},
 	{false, "PUT", "/v1/shows/s1/openings/o1", goodOpening, 201, []string{"Record"}},
 	{false, "POST", "/v1/shows/s1/openings:batch", `{"openings":[{"id":"o1","quantity":2,"reason":"returned"}]}`, 200, []string{"Record"}},
-	{false, "GET", "/v1/shows/s1/openings", "", 200, []string{"Openings", "WaveReports"}},
+	{false, "GET", "/v1/shows/s1/openings", "", 200, []string{"Openings", "NewestWaves"}},
 	{false, "GET", "/v1/shows/s1/openings/o1", "", 200, []string{"Opening", "WaveReports"}},
 	{false, "GET", "/v1/shows/s1/openings/o1/waves", "", 200, []string{"WaveReports"}},
 	{false, "DELETE", "/v1/shows/s1/openings/o1", "", 204, []string{"CancelOpening"}},

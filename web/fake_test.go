@@ -55,7 +55,7 @@ func newFakeStore() *fakeStore {
 		created: true, shows: []waitlist.Show{show}, openings: []waitlist.Opening{opening}, entries: []waitlist.Entry{entry},
 		fanLines: []waitlist.FanEntry{{ShowID: "s1", Entry: entry}},
 		waves: []waitlist.WaveReport{{
-			Wave: waitlist.Wave{N: 1, Size: 2, OpensAt: noon}, FromPlace: 1, ToPlace: 4, ClosesAt: later,
+			Wave: waitlist.Wave{OpeningNo: 7, N: 1, Size: 2, OpensAt: noon}, FromPlace: 1, ToPlace: 4, ClosesAt: later,
 			Skipped: map[waitlist.Reason]int{waitlist.IsDormant: 2},
 		}},
 		facts: waitlist.Facts{Now: noon.Add(-time.Hour), Show: &show, Opening: &opening, Entry: &entry},
@@ -207,6 +207,10 @@ func (f *fakeStore) Openings(ctx context.Context, show string, before int64, lim
 
 func (f *fakeStore) WaveReports(ctx context.Context, ref waitlist.OpeningRef, before, limit int) ([]waitlist.WaveReport, error) {
 	return f.waves, f.on(ctx, "WaveReports", ref, before, limit)
+}
+
+func (f *fakeStore) NewestWaves(ctx context.Context, openings []waitlist.Opening, limit int) ([]waitlist.WaveReport, error) {
+	return f.waves, f.on(ctx, "NewestWaves", openings, limit)
 }
 
 func (f *fakeStore) CancelOpening(ctx context.Context, ref waitlist.OpeningRef) (int32, error) {

@@ -68,6 +68,9 @@ func (s *Server) importEntries(w http.ResponseWriter, r *http.Request) {
 		return s.cfg.Lines.JoinMany(ctx, show, batch)
 	}}
 	err := imp.run(&patientReader{r.Body, control}, formatOf(r.Header))
+	if err == nil && imp.done.Imported+imp.done.Existing == 0 { // no line got as far as the show
+		err = s.mayImport(r.Context(), show)
+	}
 	bound(control, time.Now().Add(patience))
 	if err != nil {
 		p := *s.problem(r.Context(), err)
@@ -78,6 +81,17 @@ func (s *Server) importEntries(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writeJSON(w, http.StatusOK, imp.done)
+}
+
+// mayImport refuses an import to a show that takes no joins.
+func (s *Server) mayImport(ctx context.Context, show string) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	sh, err := s.cfg.Lines.Show(ctx, show)
+	if err == nil && sh.Cancelled {
+		err = waitlist.Refuse(waitlist.Closed, "show %q was cancelled", show)
+	}
+	return err
 }
 
 // patientReader lets a body take its time, but not stand still.

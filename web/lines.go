@@ -40,6 +40,7 @@ type Lines interface {
 	Opening(ctx context.Context, ref waitlist.OpeningRef) (waitlist.Opening, error)
 	Openings(ctx context.Context, show string, before int64, limit int) ([]waitlist.Opening, error)
 	WaveReports(ctx context.Context, ref waitlist.OpeningRef, before, limit int) ([]waitlist.WaveReport, error)
+	NewestWaves(ctx context.Context, openings []waitlist.Opening, limit int) ([]waitlist.WaveReport, error)
 	CancelOpening(ctx context.Context, ref waitlist.OpeningRef) error
 
 	GiveTurn(ctx context.Context, ref waitlist.OpeningRef, fan, reason string) error

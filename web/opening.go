@@ -39,7 +39,7 @@ type Opening struct {
 	Told       int64                 `json:"told" doc:"Turns that opened."`
 	RecordedAt notifier.Stamp        `json:"recorded_at"`
 	FinalAt    *notifier.Stamp       `json:"final_at" nullable:"true" doc:"When it was filled, exhausted or cancelled."`
-	Waves      []Wave                `json:"waves" nullable:"false" doc:"The newest 100, newest first."`
+	Waves      []Wave                `json:"waves" nullable:"false" doc:"The newest 100, newest first; in a list, the newest 100 of the page's openings together."`
 }
 
 // Wave is one decision of an opening.
@@ -157,18 +157,19 @@ func (s *Server) listOpenings(ctx context.Context, in *listOpenings) (*Answer[Li
 	if err != nil {
 		return nil, err
 	}
-	var fault error
-	list := page(openings, in.Limit, func(o *waitlist.Opening) Opening {
-		waves, err := s.wavesOf(ctx, waitlist.OpeningRef{ShowID: in.Show, OpeningID: o.ID}, o)
-		if err != nil {
-			fault = err
-		}
-		return openingView(o, waves)
-	}, func(o *waitlist.Opening) cursor { return cursor{Of: of, No: o.No} })
-	if fault != nil {
-		return nil, fault
+	// The newest waves of the page, and not of each opening: a page of openings
+	// costs about what one opening does.
+	waves, err := s.cfg.Lines.NewestWaves(ctx, openings[:min(len(openings), in.Limit)], newestWaves)
+	if err != nil {
+		return nil, err
 	}
-	return answer(http.StatusOK, list)
+	byOpening := map[int64][]waitlist.WaveReport{}
+	for _, w := range waves {
+		byOpening[w.OpeningNo] = append(byOpening[w.OpeningNo], w)
+	}
+	return answer(http.StatusOK, page(openings, in.Limit, func(o *waitlist.Opening) Opening {
+		return openingView(o, byOpening[o.No])
+	}, func(o *waitlist.Opening) cursor { return cursor{Of: of, No: o.No} }))
 }
 
 func (s *Server) getOpening(ctx context.Context, in *OpeningPath) (*Answer[Opening], error) {

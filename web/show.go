@@ -2,7 +2,10 @@ package web
 
 import (
 	"context"
+	"maps"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -72,7 +75,7 @@ type ShowRequest struct {
 	URL          *string             `json:"url,omitempty" nullable:"true" maxLength:"2000" pattern:"^(https?://.*)?$" doc:"Where fans buy; may hold {show} and {opening}."`
 	Paused       *bool               `json:"paused,omitempty" nullable:"true" default:"false" doc:"While paused nothing is decided."`
 	Policy       PolicyRequest       `json:"policy,omitempty"`
-	Templates    map[string]Wordings `json:"templates,omitempty" nullable:"true" doc:"Texts by kind (turn, result) and locale, with {show} {venue} {seats} {minutes} {closes_at} {url}."`
+	Templates    map[string]Wordings `json:"templates,omitempty" nullable:"true" doc:"Texts by kind (turn, result, or a result by its state such as result.filled) and locale, with {show} {venue} {seats} {minutes} {closes_at} {url}."`
 }
 
 // TransformSchema says that policy may be null.
@@ -131,18 +134,15 @@ func (s *Server) putShow(ctx context.Context, in *putShow) (*Answer[Show], error
 	return made(created, showView(&show))
 }
 
-var (
-	kindName   = regexp.MustCompile(`^[a-z][a-z_]*(\.[a-z][a-z_]*)?$`)
-	localeName = regexp.MustCompile(`^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8}){0,3}$`)
-)
+var localeName = regexp.MustCompile(`^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8}){0,3}$`)
 
 // checkTemplates looks at the names, which the rules of the line leave open.
 func checkTemplates(t waitlist.Templates) error {
-	for kind, locales := range t {
-		if !kindName.MatchString(kind) {
-			return waitlist.Wrong("templates", "templates are by kind, such as turn or result")
+	for _, kind := range slices.Sorted(maps.Keys(t)) {
+		if !notifier.HasText(kind) {
+			return waitlist.Wrong("templates."+child("", kind), "there is no text of this kind; the kinds are %s", strings.Join(notifier.TextKinds(), ", "))
 		}
-		for locale := range locales {
+		for locale := range t[kind] {
 			if !localeName.MatchString(locale) {
 				return waitlist.Wrong("templates."+kind, "templates.%s is by locale, such as en or de-CH", kind)
 			}
