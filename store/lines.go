@@ -13,11 +13,13 @@ import (
 // one goroutine.
 //
 // Changes are read by number: from the highest that was there when the oldest
-// transaction still open began, less those seen. A transaction takes its numbers
-// after its start, so that a late one is not passed by.
+// transaction began that was open at the call before, less those seen. A
+// transaction takes its numbers after its start, so that a late one is not passed
+// by.
 type Lines struct {
 	s     *Store
 	read  []linesRead
+	open  time.Time          // when that transaction began, or a little before
 	log   map[int64]struct{} // seen
 	joins map[int64]struct{} // seen
 }
@@ -45,7 +47,7 @@ func (l *Lines) Changes(ctx context.Context, anew bool) (c delivery.LineChanges,
 	if err != nil {
 		return c, err
 	}
-	from, err := l.from(ctx, m.At)
+	from, err := l.from(ctx)
 	if err != nil {
 		return c, err
 	}
@@ -63,7 +65,9 @@ func (l *Lines) Changes(ctx context.Context, anew bool) (c delivery.LineChanges,
 			err = closed
 		}
 	}()
-	err = l.take(results, from, &c)
+	if err = l.take(results, from, &c); err == nil {
+		l.open = m.At
+	}
 	return c, err
 }
 
@@ -121,8 +125,8 @@ func unseen[T any](rows []numberedRow[T], seen map[int64]struct{}, last int64) (
 	return fresh, now, highest
 }
 
-// from is where to read from: what the last call had read that ended before t.
-func (l *Lines) from(ctx context.Context, t time.Time) (linesRead, error) {
+// from is where to read from: what the last call had read that ended before then.
+func (l *Lines) from(ctx context.Context) (linesRead, error) {
 	if len(l.read) == 0 {
 		var r linesRead
 		err := l.s.pool.QueryRow(ctx, `
@@ -133,7 +137,7 @@ func (l *Lines) from(ctx context.Context, t time.Time) (linesRead, error) {
 		}
 		l.read = append(l.read, r)
 	}
-	for len(l.read) > 1 && l.read[1].at.Before(t) {
+	for len(l.read) > 1 && l.read[1].at.Before(l.open) {
 		l.read = l.read[1:]
 	}
 	return l.read[0], nil
