@@ -147,7 +147,7 @@ func (r *Registry) argv(fan int64, remove []string) []any {
 	conns := r.connections[fan]
 	argv := []any{r.cfg.Instance, seconds(r.cfg.FanTTL), r.cfg.PerFan, len(conns)}
 	for id, since := range conns {
-		argv = append(argv, id, time.Since(since).Milliseconds())
+		argv = append(argv, id, time.Since(since).Microseconds())
 	}
 	for _, id := range remove {
 		argv = append(argv, id)

@@ -11,7 +11,7 @@ import (
 // fanConn is a connection of a fan, wherever it is.
 type fanConn struct {
 	session, instance string
-	begun             int64 // by Redis's clock, in ms
+	begun             int64 // by Redis's clock, in microseconds
 }
 
 // parseConns reads what the script returned.
