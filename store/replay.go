@@ -14,18 +14,27 @@ import (
 const changedMost = 1000
 
 // Replay returns a page of what a fan missed. It asks once, whatever the page.
+//
+// All of it is read of one snapshot: a turn that was committed between two of the
+// statements would be known as one whose item the fan has, and its item, which was
+// not found, would be taken for one that was sent when it comes live.
 func (f *Feed) Replay(ctx context.Context, fan int64, s delivery.Span) (m delivery.Missed, err error) {
 	batch := &pgx.Batch{}
+	batch.Queue(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`)
 	queueMissed(batch, fan, s)
 	if s.Page == nil {
 		queueTurns(batch, fan, s)
 	}
+	batch.Queue(`COMMIT`) // after an error the pool closes the connection
 	results := f.s.pool.SendBatch(ctx, batch)
 	defer func() {
 		if closed := results.Close(); err == nil {
 			err = closed
 		}
 	}()
+	if _, err := results.Exec(); err != nil {
+		return m, err
+	}
 	rows, err := results.Query()
 	items, err := all(rows, err, func(row pgx.CollectableRow) (i item, err error) {
 		err = i.scan(row, &m.Total)
