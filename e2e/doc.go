@@ -13,6 +13,7 @@
 //
 //	line_test.go     whose turn it is, over two instances
 //	rush_test.go     many at once: claims, reports, joins
+//	socket_test.go   a fan's sockets on two instances: coming back, and two at once
 //	kill_test.go     kill -9 of an instance
 //	outage_test.go   Redis, Postgres and the queue's listener away, and back
 //	stop_test.go     stopping as asked; readiness and metrics

@@ -55,7 +55,8 @@ func (l *line) connectWith(fan string, cfg sim.FanConfig) *sim.Fan {
 	cfg.Options = append(cfg.Options, sim.WithHTTPClient(l.w.http))
 	f := must(sim.Connect(l.w.ctx, cfg))(l.t)
 	l.t.Cleanup(f.Close)
-	must(f.WaitFrame(l.w.ctx, ofType("hello")))(l.t)
+	// What is committed after this frame reaches this socket.
+	must(f.WaitFrame(l.w.ctx, ofType("cursor")))(l.t)
 	l.on[fan] = f
 	return f
 }
