@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -51,6 +53,12 @@ func doc(tag, method, path, id, summary string, errs ...int) huma.Operation {
 	}
 	if areaOf(path) == areaFan {
 		op.Security = []map[string][]string{{"fanToken": {}}}
+	}
+	if method == http.MethodPost && !strings.HasSuffix(path, ":import") {
+		op.Parameters = []*huma.Param{onceParam()}
+		if !slices.Contains(op.Errors, http.StatusConflict) {
+			op.Errors = append(op.Errors, http.StatusConflict)
+		}
 	}
 	return op
 }

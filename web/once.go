@@ -36,6 +36,16 @@ type Answers interface {
 	Settle(ctx context.Context, o *waitlist.Once, r waitlist.Reply) error
 }
 
+// onceParam documents the key.
+func onceParam() *huma.Param {
+	length := func(n int) *int { return &n }
+	return &huma.Param{Name: onceHeader, In: "header", Schema: &huma.Schema{
+		Type: huma.TypeString, MinLength: length(1), MaxLength: length(maxOnceKey), Examples: []any{"7f3c9a52"},
+		Description: "Printable ASCII. The same request with the same key takes effect once: for 24 h its answer is repeated, " +
+			"with " + replayedHeader + ": true. Another request with the key is refused as conflict.",
+	}}
+}
+
 // once answers a POST with an idempotency key. The call runs as any other, with
 // the key in its context: what changes the line keeps the answer in its own
 // transaction, by the encoder that the call gave it (keeps), and refuses a request

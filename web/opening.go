@@ -92,7 +92,7 @@ func (s *Server) openingCalls() {
 	call(s, doc("Openings", "GET", "/v1/shows/{show}/openings", "list-openings", "Openings, newest first", 404), s.listOpenings)
 	call(s, doc("Openings", "GET", "/v1/shows/{show}/openings/{opening}", "get-opening", "An opening with its newest waves", 404), s.getOpening)
 	call(s, doc("Openings", "GET", "/v1/shows/{show}/openings/{opening}/waves", "list-waves", "All waves, newest first", 404), s.listWaves)
-	call(s, doc("Openings", "DELETE", "/v1/shows/{show}/openings/{opening}", "cancel-opening", "Cancel: live turns end with a notice, holds stand", 404), s.cancelOpening)
+	call(s, doc("Openings", "DELETE", "/v1/shows/{show}/openings/{opening}", "cancel-opening", "Cancel: live turns end with a notice, holds stand", 404, 409), s.cancelOpening)
 }
 
 type putOpening struct {

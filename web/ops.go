@@ -45,7 +45,8 @@ func (s *Server) opsCalls() {
 	ready := open(http.MethodGet, "/readyz", "readyz", "Can it serve: Postgres reached, migrations in place, lanes running?", schema(Health{}))
 	ready.Responses["503"] = s.problemResponse(http.StatusServiceUnavailable)
 	s.plain(ready, func(w http.ResponseWriter, r *http.Request) { s.readyz(w, r, false) })
-	s.router.Get("/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+	document := &huma.Response{Description: "OpenAPI 3.1", Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}}}}
+	s.plain(open(http.MethodGet, "/openapi.json", "openapi", "This document, for programs", document), func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(s.openapi)
 	})

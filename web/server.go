@@ -74,6 +74,9 @@ type Server struct {
 	router  *chi.Mux
 	api     huma.API
 	openapi []byte
+	// docsHTML is the page at /docs, served under docsPolicy.
+	docsHTML   []byte
+	docsPolicy string
 }
 
 // New returns a Server, or an error that names what is wrong with cfg.
@@ -93,6 +96,9 @@ func New(cfg Config) (*Server, error) {
 	s.route()
 	if s.openapi, err = s.api.OpenAPI().MarshalJSON(); err != nil {
 		return nil, fmt.Errorf("web: OpenAPI document: %w", err)
+	}
+	if s.docsHTML, err = s.makeDocs(); err != nil {
+		return nil, fmt.Errorf("web: docs page: %w", err)
 	}
 	return s, nil
 }
@@ -165,6 +171,8 @@ func (s *Server) route() {
 	s.meCalls()
 	s.streamCalls()
 	s.opsCalls()
+	s.docsCalls()
+	exemplify(s.api.OpenAPI())
 	if s.cfg.Admin != nil {
 		s.router.Mount("/admin", s.cfg.Admin)
 	}
