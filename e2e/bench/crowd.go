@@ -21,7 +21,9 @@ type crowd struct {
 	came chan arrival
 }
 
-// connect connects n fans, named prefix-0 and so on, to one instance.
+// connect connects n fans, named prefix-0 and so on, to one instance. A fan counts as connected when the instance has
+// replayed what there was; not more than a few are replayed at once, since an instance turns away a crowd that comes
+// together.
 func connect(ctx context.Context, base, prefix string, n int) (*crowd, error) {
 	c := &crowd{fans: make([]*sim.Fan, n), came: make(chan arrival, 16*n)}
 	errs := make([]error, n)
@@ -31,14 +33,7 @@ func connect(ctx context.Context, base, prefix string, n int) (*crowd, error) {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			c.fans[i], errs[i] = sim.Connect(ctx, sim.FanConfig{
-				BaseURLs: []string{base}, Token: sim.Token(fanSecret, fanID(prefix, i), time.Hour), Keep: 1,
-				OnFrame: func(f sim.Frame) {
-					if f.Item != nil {
-						c.came <- arrival{i, *f.Item}
-					}
-				},
-			})
+			errs[i] = c.connect(ctx, i, base, fanID(prefix, i))
 		})
 	}
 	wg.Wait()
@@ -47,6 +42,22 @@ func connect(ctx context.Context, base, prefix string, n int) (*crowd, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+func (c *crowd) connect(ctx context.Context, i int, base, fan string) (err error) {
+	c.fans[i], err = sim.Connect(ctx, sim.FanConfig{
+		BaseURLs: []string{base}, Token: sim.Token(fanSecret, fan, time.Hour), Keep: 8,
+		OnFrame: func(f sim.Frame) {
+			if f.Item != nil {
+				c.came <- arrival{i, *f.Item}
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = c.fans[i].WaitFrame(ctx, func(f sim.Frame) bool { return f.Type == "cursor" })
+	return err
 }
 
 // next waits for an item.
