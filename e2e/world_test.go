@@ -32,7 +32,7 @@ var (
 const (
 	// startPatience is for a start on a machine that is busy with other tests.
 	startPatience = 30 * time.Second
-	// testPatience bounds all that a test waits for.
+	// testPatience bounds all that a test waits for, for each round.
 	testPatience = 2 * time.Minute
 )
 
@@ -59,7 +59,7 @@ func newWorld(t *testing.T, n int) *world {
 // newWorldOn is newWorld on a database that the test brings.
 func newWorldOn(t *testing.T, n int, databaseURL string) *world {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*rounds)*testPatience)
 	t.Cleanup(cancel)
 	w := &world{t: t, ctx: ctx, databaseURL: databaseURL, http: sim.NewHTTPClient()}
 	t.Cleanup(w.http.CloseIdleConnections)
