@@ -26,37 +26,54 @@ func TestTheLineKeepsItsRules(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		p := newPlay(rt, b, fmt.Sprintf("show%d", n))
-		rt.Repeat(map[string]func(*rapid.T){
-			"":            p.check,
-			"join":        p.join,
-			"leave":       p.leave,
-			"change":      p.change,
-			"move":        p.move,
-			"wake":        p.wake,
-			"record":      p.record,
-			"record more": p.record,
-			"record same": p.recordAgain,
-			"cancel":      p.cancel,
-			"give":        p.give,
-			"decline":     p.decline,
-			"claim":       p.claim,
-			"claim more":  p.claim,
-			"claim most":  p.claim,
-			"confirm":     p.confirm,
-			"release":     p.release,
-			"extend":      p.extend,
-			"pause":       p.pause,
-			"close sales": p.closeSales,
-			"read":        p.read,
-			"pass":        p.pass,
-			"pass more":   p.pass,
-			"pass to due": p.passToDue,
-			"decide":      p.decideNow,
-		})
+		rt.Repeat(map[string]func(*rapid.T){"": p.check, "act": p.act})
 		p.rest(rt)
 		p.checkAll(rt)
 		p.checkReturned(rt)
 	})
+}
+
+// act does one thing of those that can be done now, the usual ones more often.
+func (p *play) act(t *rapid.T) {
+	sometimes := func(when bool, n int) int {
+		if when {
+			return n
+		}
+		return 0
+	}
+	openings, open, claims := len(p.openings) > 0, len(p.openTurns()) > 0, len(p.allClaims()) > 0
+	var acts []func(*rapid.T)
+	for _, a := range []struct {
+		n   int
+		act func(*rapid.T)
+	}{
+		{3, p.join},
+		{2, p.leave},
+		{2, p.change},
+		{3, p.move},
+		{2, p.wake},
+		{sometimes(len(p.openings) < 8, 6), p.record},
+		{sometimes(openings, 1), p.recordAgain},
+		{sometimes(openings, 1), p.cancel},
+		{sometimes(openings, 2), p.give},
+		{sometimes(open, 6), p.decline},
+		{sometimes(open, 6), p.claim},
+		{sometimes(openings, 1), p.claimAny},
+		{sometimes(claims, 3), p.confirm},
+		{sometimes(claims, 3), p.release},
+		{sometimes(claims, 1), p.extend},
+		{2, p.pause},
+		{sometimes(len(p.openings) > 2, 1), p.closeSales},
+		{2, p.read},
+		{6, p.pass},
+		{6, p.passToDue},
+		{2, p.decideNow},
+	} {
+		for range a.n {
+			acts = append(acts, a.act)
+		}
+	}
+	acts[rapid.IntRange(0, len(acts)-1).Draw(t, "act")](t)
 }
 
 // byDefault sets a flag that the caller did not set.
@@ -102,8 +119,8 @@ func newPlay(t *rapid.T, b *bench, show string) *play {
 		FansPerSeat: waitlist.Some(policy.FansPerSeat), ClaimWindowS: waitlist.Some(60), HoldS: waitlist.Some(40), MaxMissed: waitlist.Some(2),
 	})
 	p.no = s.No
-	for range rapid.IntRange(0, 7).Draw(t, "joined") {
-		p.joinOne(t)
+	for _, fan := range p.fans[:rapid.IntRange(0, 8).Draw(t, "joined")] {
+		p.joinAs(t, fan)
 	}
 	return p
 }
@@ -184,9 +201,6 @@ func (p *play) short(s string) string {
 func (p *play) fan(t *rapid.T) string { return rapid.SampledFrom(p.fans).Draw(t, "fan") }
 
 func (p *play) anyOpening(t *rapid.T) *mOpening {
-	if len(p.openings) == 0 {
-		t.Skip("no opening")
-	}
 	return p.openings[rapid.IntRange(0, len(p.openings)-1).Draw(t, "opening")]
 }
 
@@ -194,66 +208,64 @@ func (p *play) ref(o *mOpening) waitlist.OpeningRef {
 	return waitlist.OpeningRef{ShowID: p.show, OpeningID: o.id}
 }
 
-// turnOf draws somebody's turn, mostly one that is open.
-func (p *play) turnOf(t *rapid.T) (o *mOpening, fan string) {
-	type turn struct {
-		o   *mOpening
-		fan string
-	}
-	var open []turn
+// aTurn is a fan's at an opening.
+type aTurn struct {
+	o   *mOpening
+	fan string
+}
+
+func (p *play) openTurns() (open []aTurn) {
 	for _, o := range p.openings {
 		for _, fan := range p.fans {
 			if x := o.turns[fan]; x != nil && p.phase(o, x) == waitlist.PhaseOpen {
-				open = append(open, turn{o, fan})
+				open = append(open, aTurn{o, fan})
 			}
 		}
 	}
-	if len(open) > 0 && rapid.IntRange(0, 9).Draw(t, "an open one") < 8 {
-		x := open[rapid.IntRange(0, len(open)-1).Draw(t, "turn")]
-		return x.o, x.fan
+	return open
+}
+
+func (p *play) openTurn(t *rapid.T) (o *mOpening, fan string) {
+	open := p.openTurns()
+	x := open[rapid.IntRange(0, len(open)-1).Draw(t, "turn")]
+	return x.o, x.fan
+}
+
+func (p *play) allClaims() (all []aTurn) {
+	for _, o := range p.openings {
+		for _, fan := range p.fans {
+			if o.claims[fan] != nil {
+				all = append(all, aTurn{o, fan})
+			}
+		}
 	}
-	return p.anyOpening(t), p.fan(t)
+	return all
 }
 
 // claimOf draws a claim, mostly one that is held.
 func (p *play) claimOf(t *rapid.T) (o *mOpening, fan string, c *mClaim) {
-	type one struct {
-		o   *mOpening
-		fan string
-		c   *mClaim
-	}
-	var held, every []one
-	for _, o := range p.openings {
-		for _, fan := range p.fans {
-			if c := o.claims[fan]; c != nil {
-				every = append(every, one{o, fan, c})
-				if c.stands(p.now) {
-					held = append(held, one{o, fan, c})
-				}
-			}
-		}
-	}
-	if len(every) == 0 {
-		t.Skip("no claim")
-	}
-	from := every
-	if len(held) > 0 && rapid.IntRange(0, 9).Draw(t, "a held one") < 8 {
+	from := p.allClaims()
+	held := slices.DeleteFunc(slices.Clone(from), func(x aTurn) bool {
+		c := x.o.claims[x.fan]
+		return c.state != waitlist.ClaimHeld || !c.stands(p.now)
+	})
+	if len(held) > 0 && rapid.IntRange(0, 9).Draw(t, "a held one") < 9 {
 		from = held
 	}
 	x := from[rapid.IntRange(0, len(from)-1).Draw(t, "claim")]
-	return x.o, x.fan, x.c
+	return x.o, x.fan, x.o.claims[x.fan]
 }
 
 func (p *play) party(t *rapid.T) int {
-	return rapid.SampledFrom([]int{1, 1, 1, 2, 2, 3, 4}).Draw(t, "party")
+	return rapid.SampledFrom([]int{1, 1, 1, 1, 1, 2, 2, 3, 4}).Draw(t, "party")
 }
 
 func (p *play) tier(t *rapid.T) string {
-	return rapid.SampledFrom([]string{"", "", "A", "B"}).Draw(t, "tier")
+	return rapid.SampledFrom([]string{"", "", "", "A", "B"}).Draw(t, "tier")
 }
 
-func (p *play) joinOne(t *rapid.T) {
-	j := waitlist.Join{FanID: p.fan(t), Party: p.party(t), Tier: p.tier(t)}
+func (p *play) joinAs(t *rapid.T, fan string) {
+	j := waitlist.Join{FanID: fan, Party: p.party(t), Tier: p.tier(t)}
 	named := j
 	named.FanID = p.id(j.FanID)
 	_, isNew, err := p.b.Join(t.Context(), p.show, named)
@@ -263,7 +275,10 @@ func (p *play) joinOne(t *rapid.T) {
 	}
 }
 
-func (p *play) join(t *rapid.T) { p.joinOne(t); p.acted(t) }
+func (p *play) join(t *rapid.T) {
+	p.joinAs(t, p.fan(t))
+	p.acted(t)
+}
 
 func (p *play) leave(t *rapid.T) {
 	fan := p.fan(t)
@@ -359,14 +374,24 @@ func (p *play) give(t *rapid.T) {
 }
 
 func (p *play) decline(t *rapid.T) {
-	o, fan := p.turnOf(t)
+	o, fan := p.openTurn(t)
+	if rapid.IntRange(0, 9).Draw(t, "any") == 0 {
+		o, fan = p.anyOpening(t), p.fan(t)
+	}
 	err := p.b.Decline(t.Context(), p.ref(o), p.id(fan))
 	p.want(t, "decline of "+fan+" at "+o.id, err, p.model.decline(o, fan))
 	p.acted(t)
 }
 
 func (p *play) claim(t *rapid.T) {
-	o, fan := p.turnOf(t)
+	o, fan := p.openTurn(t)
+	p.claimAt(t, o, fan)
+}
+
+// claimAny is mostly refused.
+func (p *play) claimAny(t *rapid.T) { p.claimAt(t, p.anyOpening(t), p.fan(t)) }
+
+func (p *play) claimAt(t *rapid.T, o *mOpening, fan string) {
 	got, isNew, err := p.b.Claim(t.Context(), p.ref(o), p.id(fan))
 	c, wantNew, code := p.model.claim(o, fan)
 	p.want(t, "claim of "+fan+" at "+o.id, err, code)
@@ -416,11 +441,8 @@ func (p *play) pause(t *rapid.T) {
 	p.acted(t)
 }
 
-// closeSales is for some shows only, since little happens afterwards.
+// closeSales comes seldom, since little happens afterwards.
 func (p *play) closeSales(t *rapid.T) {
-	if len(p.openings) == 0 || rapid.IntRange(0, 4).Draw(t, "close") > 0 {
-		t.Skip("sales stay open")
-	}
 	at := p.now.Truncate(time.Millisecond).Add(time.Duration(rapid.SampledFrom([]int{-1000, 0, 1, 30_000, 90_000, 3_600_000}).Draw(t, "in ms")) * time.Millisecond)
 	_, _, err := p.b.PutShow(t.Context(), p.show, waitlist.ShowChange{SalesCloseAt: waitlist.Some(&at)})
 	p.want(t, "close sales", err, ok)
@@ -432,8 +454,8 @@ func (p *play) closeSales(t *rapid.T) {
 func (p *play) read(t *rapid.T) {
 	fan := p.fan(t)
 	e := p.entry(fan)
-	if e == nil {
-		t.Skip("nothing to read")
+	if e == nil || len(p.openings) == 0 {
+		return
 	}
 	items := p.items(e)
 	if rapid.IntRange(0, 3).Draw(t, "all") == 0 {
@@ -474,7 +496,8 @@ func (p *play) passToDue(t *rapid.T) {
 	}
 	ats = slices.DeleteFunc(append(ats, p.close), func(at time.Time) bool { return !at.After(p.now) || at.Sub(p.now) > time.Hour })
 	if len(ats) == 0 {
-		t.Skip("nothing is due")
+		p.pass(t)
+		return
 	}
 	d := slices.MinFunc(ats, time.Time.Compare).Sub(p.now)
 	if early := rapid.Bool().Draw(t, "a millisecond early"); early && d > time.Millisecond {
