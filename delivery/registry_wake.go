@@ -41,12 +41,15 @@ func (r *Registry) WakeAll(ctx context.Context) error {
 	return r.unlessAway(ctx, func() error { return r.publish(ctx, []string{allTopic}, wakeMessage) })
 }
 
-// SignOut closes the fan's sockets on every instance.
+// SignOut closes the fan's sockets on every instance. All are told, since a connection that is a moment old does not stand
+// in Redis yet.
 func (r *Registry) SignOut(ctx context.Context, fanNo int64) error {
 	if local := r.here(); local != nil {
 		local.SignOut(fanNo)
 	}
-	return r.tell(ctx, []int64{fanNo}, signOutMessage+strconv.FormatInt(fanNo, 10))
+	return r.unlessAway(ctx, func() error {
+		return r.publish(ctx, []string{allTopic}, signOutMessage+strconv.FormatInt(fanNo, 10))
+	})
 }
 
 func (r *Registry) here() Local {

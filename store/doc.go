@@ -3,9 +3,10 @@
 //
 // Each method is one transaction that does one whole step: rows, event and jobs
 // together. pgx.Tx never leaves the package. Transactions are read committed and
-// take their locks in this order: the show's advisory lock (a statement of its
-// own, so that the next one sees what it waited for), the opening's row, entries
-// by number, seats by number, the line's row. Decisions and what staff do to a
+// take their locks in this order: the lock of an idempotency key, which is only
+// tried (once.go), the show's advisory lock (a statement of its own, so that the
+// next one sees what it waited for), the opening's row, entries by number, seats by
+// number, the line's row, rows of fans by number. Decisions and what staff do to a
 // whole line take the show's lock exclusively, everything else shares it; it is
 // never upgraded. Time is read from the database after the lock and never runs
 // back behind the last decision.

@@ -43,7 +43,8 @@ var contract = []contracted{
 	{"DELETE", "/v1/shows/{show}/openings/{opening}", []int{204}, []waitlist.Code{"not_found", "conflict"}},
 	{"GET", "/v1/shows/{show}/openings/{opening}/turns/{fan}", []int{200}, []waitlist.Code{"not_found"}},
 	{
-		"POST", "/v1/shows/{show}/openings/{opening}/claims", []int{200, 201},
+		"POST", "/v1/shows/{show}/openings/{opening}/claims",
+		[]int{200, 201},
 		[]waitlist.Code{"invalid", "not_found", "not_your_turn", "already_claimed", "all_held", "turn_over", "filled", "closed", "rate_limited", "too_large"},
 	},
 	{"GET", "/v1/claims/{claim}", []int{200}, []waitlist.Code{"not_found"}},
@@ -63,7 +64,8 @@ var contract = []contracted{
 	{"DELETE", "/v1/me/entries/{show}", []int{204}, []waitlist.Code{"not_found"}},
 	{"GET", "/v1/me/turns/{show}/{opening}", []int{200}, []waitlist.Code{"not_found"}},
 	{
-		"POST", "/v1/me/turns/{show}/{opening}/claim", []int{200, 201},
+		"POST", "/v1/me/turns/{show}/{opening}/claim",
+		[]int{200, 201},
 		[]waitlist.Code{"not_found", "not_your_turn", "already_claimed", "all_held", "turn_over", "filled", "closed", "rate_limited"},
 	},
 	{"POST", "/v1/me/turns/{show}/{opening}/decline", []int{204}, []waitlist.Code{"not_found", "not_your_turn", "already_claimed", "turn_over"}},

@@ -4,9 +4,10 @@
 // New builds a Server from what stands behind it (the line, the inbox, the hub of
 // live sockets, each as an interface as small as the calls); Handler is the public
 // API and OpsHandler what operators read. Listen binds an address; a Listener is
-// served until Shutdown, which blocks and may be called twice. Two files show the
-// way of every call: call.go registers one with huma and decodes its body, and
-// problem.go turns what goes wrong into an answer.
+// served until Shutdown, which blocks and may be called twice. Three files show the
+// way of every call: call.go registers one with huma and decodes its body,
+// problem.go turns what goes wrong into an answer, and once.go answers a POST with
+// an idempotency key once. docs.go makes the page that people read of them.
 //
 // What holds for every request: nobody gets in by default, since the path alone
 // decides which credentials it takes (auth.go); a body is read whole, bounded and

@@ -135,8 +135,8 @@ func (d docsMaker) call(op *huma.Operation) docsCall {
 		c.Params = append(c.Params, f)
 	}
 	if op.RequestBody != nil {
-		for _, kind := range slices.Sorted(maps.Keys(op.RequestBody.Content)) {
-			c.Body = d.fields("", op.RequestBody.Content[kind].Schema, true, 0)
+		if m := op.RequestBody.Content["application/json"]; m != nil {
+			c.Body = d.fields("", m.Schema, true, 0)
 		}
 	}
 	var refused []string
@@ -180,16 +180,13 @@ func (d docsMaker) request(op *huma.Operation) string {
 	if op.RequestBody == nil {
 		return strings.TrimSpace(text)
 	}
-	for _, kind := range slices.Sorted(maps.Keys(op.RequestBody.Content)) {
-		m := op.RequestBody.Content[kind]
-		body := fmt.Sprint(m.Example)
-		if kind == "application/json" {
-			body = indented(m.Example)
-		}
-		text += "\nContent-Type: " + kind + "\n\n" + body
-		break
+	kind := slices.Min(slices.Collect(maps.Keys(op.RequestBody.Content)))
+	example := op.RequestBody.Content[kind].Example
+	body := fmt.Sprint(example)
+	if kind == "application/json" {
+		body = indented(example)
 	}
-	return text
+	return text + "\nContent-Type: " + kind + "\n\n" + body
 }
 
 // fields are those of an object and of what is in it, by path; asked says that the
