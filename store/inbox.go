@@ -38,12 +38,13 @@ var itemsSQL = `
 		SELECT i.fan_no, i.ref AS opening_no, i.eno, i.n, i.k, i.seats::int
 		FROM inbox i WHERE i.fan_no = ANY($1) AND i.kind = 'turn'
 		UNION ALL
-		SELECT e.fan_no, m.opening_no, e.eno, m.n, m.ks[p.i], m.parties[p.i]::int
-		FROM entries e
-		JOIN wave_members m ON m.show_no = e.show_no AND m.chunk = e.eno / ` + "1000" + `
+		SELECT e.fan_no, m.opening_no, e.eno, m.n, m.ks[m.i], m.parties[m.i]::int
+		FROM (SELECT fan_no, show_no, eno FROM entries WHERE fan_no = ANY($1) OFFSET 0) e
+		CROSS JOIN LATERAL (
+			SELECT m.*, array_position(m.enos, e.eno) AS i FROM wave_members m
+			WHERE m.show_no = e.show_no AND m.chunk = e.eno / ` + "1000" + ` OFFSET 0) m
 		JOIN openings o ON o.opening_no = m.opening_no AND o.strategy = 'read'
-		CROSS JOIN LATERAL (SELECT array_position(m.enos, e.eno) AS i) p
-		WHERE e.fan_no = ANY($1) AND p.i IS NOT NULL),
+		WHERE m.i IS NOT NULL),
 	turn AS (
 		SELECT t.*, o.show_no, o.state AS ended_as, o.final_at, a.at AS acted_at,
 			` + turnOpens("t.k") + ` AS opens, ` + turnCloses("t.k") + ` AS closes, w.window_s,
