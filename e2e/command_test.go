@@ -27,7 +27,7 @@ func TestABadSettingIsNamedAndEndsWithTwo(t *testing.T) {
 	check(t, err)
 	defer taken.Close()
 	good := []string{
-		"DATABASE_URL=" + storetest.Database(t, migrate), "REDIS_URL=redis://127.0.0.1:1/0", "FANLINE_FAN_JWT_SECRET=" + jwtSecret,
+		"DATABASE_URL=" + database(t), "REDIS_URL=redis://127.0.0.1:1/0", "FANLINE_FAN_JWT_SECRET=" + jwtSecret,
 		"FANLINE_API_KEYS=ticketing:" + apiSecret, "FANLINE_ADDR=127.0.0.1:0", "FANLINE_OPS_ADDR=127.0.0.1:0",
 	}
 	for _, c := range []struct{ name, variable, value string }{

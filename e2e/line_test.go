@@ -25,7 +25,7 @@ func TestAFreedSeatGoesDownTheLine(t *testing.T) {
 	t.Run("a turn that lapses goes to the next fan within a second", l.sub(func(l *line) {
 		l.free(0, "seat-1", 1, sim.Policy{ClaimWindowS: new(2)})
 		first := l.turn(1, "seat-1", soon)
-		second := l.turn(2, "seat-1", first.ClosesAt.Sub(time.Now())+2*soon)
+		second := l.turn(2, "seat-1", time.Until(first.ClosesAt)+2*soon)
 		if late := second.At.Sub(first.ClosesAt); late > soon || late < 0 {
 			l.t.Errorf("fan 2 was told %v after the lapse, want within %v", late, soon)
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -175,7 +174,6 @@ type reporter struct {
 	l        *line
 	end      context.CancelFunc
 	wg       sync.WaitGroup
-	count    atomic.Int64
 	more     chan struct{}
 	answered []string // 201, in order; to be read after stop
 	unsure   string   // the one that was cut off

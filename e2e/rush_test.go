@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"fanline/sim"
-	"fanline/store/storetest"
 )
 
 // together calls f n times at once and returns what it returned.
@@ -34,8 +33,7 @@ func together[T any](n int, f func(i int) T) []T {
 // calls in a rush: each call must do with one of them.
 func crampedDatabase(t *testing.T) string {
 	t.Helper()
-	built(t)
-	return storetest.Database(t, migrate) + "&pool_max_conns=8"
+	return database(t) + "&pool_max_conns=8"
 }
 
 func TestOneSeatClaimedByFiftyAtOnceGoesToOne(t *testing.T) {

@@ -52,13 +52,20 @@ type world struct {
 // newWorld starts n instances on a database and a redis-server of the test's own.
 func newWorld(t *testing.T, n int) *world {
 	t.Helper()
-	built(t)
-	return newWorldOn(t, n, storetest.Database(t, migrate))
+	return newWorldOn(t, n, database(t))
+}
+
+// database is a migrated one of the test's own.
+func database(t testing.TB) string {
+	t.Helper()
+	built(t) // before the time given to migrating begins
+	return storetest.Database(t, migrate)
 }
 
 // newWorldOn is newWorld on a database that the test brings.
 func newWorldOn(t *testing.T, n int, databaseURL string) *world {
 	t.Helper()
+	built(t) // before its time begins
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*rounds)*testPatience)
 	t.Cleanup(cancel)
 	w := &world{t: t, ctx: ctx, databaseURL: databaseURL, http: sim.NewHTTPClient()}
