@@ -66,10 +66,10 @@ type Missed struct {
 	Items []Notice
 	// Total is how many items the span has from this page on.
 	Total int
-	// Turns come with the first page. Those with an Update changed within the
-	// span, as they are at Until. The others are to be known: Silent ones opened
-	// before Until, and may still change; the rest is still to open. Many is
-	// that there are more.
+	// Turns come with the first page, of the same snapshot. Those with an Update
+	// changed within the span, as they are at Until. The others are to be known:
+	// Silent ones opened before Until, and may still change; the rest is still to
+	// open. Many is that there are more.
 	Turns []Notice
 	Many  bool
 }

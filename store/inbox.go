@@ -33,7 +33,12 @@ type item struct {
 // found by entry number among the members of the waves. A result of a claim is a
 // row; that an opening was filled or cancelled over an open turn follows from the
 // opening's end. The conditions are those of waitlist.Telling.
-var itemsSQL = `
+var itemsSQL = itemsTo("$2")
+
+// itemsTo is itemsSQL with the turns that open until another moment, as they are
+// at $2: those still to open are open ones.
+func itemsTo(until string) string {
+	return `
 	WITH told AS (
 		SELECT i.fan_no, i.ref AS opening_no, i.eno, i.n, i.k, i.seats::int
 		FROM inbox i WHERE i.fan_no = ANY($1) AND i.kind = 'turn'
@@ -54,7 +59,7 @@ var itemsSQL = `
 		LEFT JOIN turns a ON a.opening_no = t.opening_no AND a.eno = t.eno
 		LEFT JOIN claims c ON c.opening_no = t.opening_no AND c.eno = t.eno),
 	shown AS (
-		SELECT * FROM turn WHERE opens <= $2 AND opens < closes AND (final_at IS NULL OR opens < final_at)
+		SELECT * FROM turn WHERE opens <= ` + until + ` AND opens < closes AND (final_at IS NULL OR opens < final_at)
 			AND (acted_at IS NULL OR acted_at >= opens)),
 	item AS (
 		SELECT fan_no, opening_no, eno, show_no, 'turn' AS kind, seats, opens AS at, opens, closes, window_s,
@@ -74,6 +79,7 @@ var itemsSQL = `
 		coalesce(r.read_at, CASE WHEN i.at < f.read_before THEN f.read_before END) AS read_at
 	FROM item i JOIN openings o USING (opening_no) JOIN shows s ON s.show_no = i.show_no JOIN fans f ON f.fan_no = i.fan_no
 	LEFT JOIN inbox_reads r ON r.fan_no = i.fan_no AND r.kind = i.kind AND r.ref = i.opening_no`
+}
 
 func scanItem(row pgx.CollectableRow) (i item, err error) {
 	err = i.scan(row)

@@ -10,23 +10,76 @@ import (
 	"fanline/notifier"
 )
 
-// changedMost is how many turns that changed are replayed.
-const changedMost = 1000
+// turnsMost is how many turns that changed, or may still, are replayed.
+const turnsMost = 1000
 
 // Replay returns a page of what a fan missed. It asks once, whatever the page.
-//
-// All of it is read of one snapshot: a turn that was committed between two of the
-// statements would be known as one whose item the fan has, and its item, which was
-// not found, would be taken for one that was sent when it comes live.
-func (f *Feed) Replay(ctx context.Context, fan int64, s delivery.Span) (m delivery.Missed, err error) {
-	batch := &pgx.Batch{}
-	batch.Queue(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`)
-	// To plan these anew each time takes longer than to run them.
-	batch.Queue(`SET LOCAL plan_cache_mode = force_generic_plan`)
-	queueMissed(batch, fan, s)
-	if s.Page == nil {
-		queueTurns(batch, fan, s)
+func (f *Feed) Replay(ctx context.Context, fan int64, s delivery.Span) (delivery.Missed, error) {
+	if s.Page != nil {
+		return f.nextPage(ctx, fan, s)
 	}
+	return f.firstPage(ctx, fan, s)
+}
+
+// nextPage returns items in order of time and id, whatever row they come from.
+func (f *Feed) nextPage(ctx context.Context, fan int64, s delivery.Span) (m delivery.Missed, err error) {
+	rows, err := f.s.pool.Query(ctx, `
+		SELECT x.*, count(*) OVER () FROM (`+itemsSQL+`) x
+		WHERE at > $3 AND (at, kind || ':' || show_id || ':' || opening_id) > ($4, $5)
+		ORDER BY at, kind || ':' || show_id || ':' || opening_id LIMIT $6`,
+		[]int64{fan}, s.Until, s.Since, s.Page.At, s.Page.ID, s.Limit)
+	items, err := all(rows, err, func(row pgx.CollectableRow) (i item, err error) {
+		err = i.scan(row, &m.Total)
+		return i, err
+	})
+	for i := range items {
+		m.Items = append(m.Items, items[i].notice())
+	}
+	return m, err
+}
+
+// firstSQL are a fan's items of the span from $3 to $2, of which the first $4, and
+// beside them the turns that changed within it, those that still may, and those that
+// have not opened, in one pass: a turn that was committed between two statements
+// would be known as one whose item the fan has, and its item, which was not found,
+// would be taken for one that was sent when it comes live.
+//
+// A turn changes with an act, with its opening's end, by time, and with the end of
+// the claim on it, which is when somebody wrote it down: until then a hold past its
+// expiry is just over.
+var firstSQL = `
+	SELECT * FROM (
+		SELECT x.*, missed, count(*) OVER (PARTITION BY missed) AS of,
+			row_number() OVER (PARTITION BY missed ORDER BY x.at, x.kind || ':' || x.show_id || ':' || x.opening_id) AS nth,
+			CASE WHEN x.kind <> 'turn' THEN NULL
+				WHEN x.state = 'claimed' THEN t.at
+				WHEN x.state = 'over' AND t.state = 'claimed' THEN coalesce(c.ended_at, $2)
+				WHEN x.state = 'over' THEN coalesce(t.at, least(o.final_at, x.closes)) END AS since,
+			x.kind = 'turn' AND (x.state = 'open' OR x.state = 'claimed' AND c.state = 'held') AS live
+		FROM (` + itemsTo("$2 + interval '10 seconds'") + `) x
+		JOIN openings o USING (opening_no)
+		LEFT JOIN turns t ON t.opening_no = x.opening_no AND t.eno = x.eno
+		LEFT JOIN claims c ON c.opening_no = x.opening_no AND c.eno = x.eno
+		CROSS JOIN LATERAL (SELECT x.at > $3 AND x.at <= $2) m (missed)) x
+	WHERE missed AND nth <= $4 OR since > $3 OR live
+	ORDER BY at, kind || ':' || show_id || ':' || opening_id LIMIT $5`
+
+// missedItem is a row of firstSQL.
+type missedItem struct {
+	item
+	missed  bool
+	of, nth int
+	since   *time.Time
+	live    bool
+}
+
+func (f *Feed) firstPage(ctx context.Context, fan int64, s delivery.Span) (m delivery.Missed, err error) {
+	most := s.Limit + turnsMost
+	batch := &pgx.Batch{}
+	// To plan this anew each time takes longer than to run it.
+	batch.Queue(`BEGIN READ ONLY`)
+	batch.Queue(`SET LOCAL plan_cache_mode = force_generic_plan`)
+	batch.Queue(firstSQL, []int64{fan}, s.Until, s.Since, s.Limit, most+1)
 	batch.Queue(`COMMIT`) // after an error the pool closes the connection
 	results := f.s.pool.SendBatch(ctx, batch)
 	defer func() {
@@ -40,94 +93,35 @@ func (f *Feed) Replay(ctx context.Context, fan int64, s delivery.Span) (m delive
 		}
 	}
 	rows, err := results.Query()
-	items, err := all(rows, err, func(row pgx.CollectableRow) (i item, err error) {
-		err = i.scan(row, &m.Total)
+	found, err := all(rows, err, func(row pgx.CollectableRow) (i missedItem, err error) {
+		err = i.scan(row, &i.missed, &i.of, &i.nth, &i.since, &i.live)
 		return i, err
 	})
-	if err != nil {
-		return m, err
-	}
-	for i := range items {
-		m.Items = append(m.Items, items[i].notice())
-	}
-	if s.Page == nil {
-		m.Turns, m.Many, err = readTurns(results, s)
+	m.Many = len(found) > most
+	for i := range found {
+		found[i].addTo(&m, s)
 	}
 	return m, err
 }
 
-// queueMissed asks for the items in order of time and id, of whatever row they come.
-func queueMissed(b *pgx.Batch, fan int64, s delivery.Span) {
-	at, id := s.Since, ""
-	if s.Page != nil {
-		at, id = s.Page.At, s.Page.ID
-	}
-	b.Queue(`
-		SELECT x.*, count(*) OVER () FROM (`+itemsSQL+`) x
-		WHERE at > $3 AND (at, kind || ':' || show_id || ':' || opening_id) > ($4, $5)
-		ORDER BY at, kind || ':' || show_id || ':' || opening_id LIMIT $6`,
-		[]int64{fan}, s.Until, s.Since, at, id, s.Limit)
-}
-
-// queueTurns asks for the turns that changed, for those that still may, and for
-// those that have not opened.
-//
-// A turn changes with an act, with its opening's end, by time, and with the end of
-// the claim on it, which is when somebody wrote it down: until then a hold past its
-// expiry is just over.
-func queueTurns(b *pgx.Batch, fan int64, s delivery.Span) {
-	b.Queue(`
-		SELECT * FROM (
-			SELECT x.*, CASE
-				WHEN x.state = 'claimed' THEN t.at
-				WHEN x.state = 'over' AND t.state = 'claimed' THEN coalesce(c.ended_at, $2)
-				WHEN x.state = 'over' THEN coalesce(t.at, least(o.final_at, x.closes)) END AS since,
-				x.state = 'open' OR x.state = 'claimed' AND c.state = 'held' AS live
-			FROM (`+itemsSQL+`) x JOIN openings o USING (opening_no)
-			LEFT JOIN turns t ON t.opening_no = x.opening_no AND t.eno = x.eno
-			LEFT JOIN claims c ON c.opening_no = x.opening_no AND c.eno = x.eno
-			WHERE x.kind = 'turn') x
-		WHERE since > $3 OR live ORDER BY since, opening_no LIMIT $4`,
-		[]int64{fan}, s.Until, s.Since, changedMost+1)
-	b.Queue(upcomingSQL, []int64{fan}, s.Until.Add(planned), s.Until)
-}
-
-func readTurns(results pgx.BatchResults, s delivery.Span) (turns []delivery.Notice, many bool, err error) {
-	type turn struct {
-		item
-		since *time.Time
-		live  bool
-	}
-	rows, err := results.Query()
-	known, err := all(rows, err, func(row pgx.CollectableRow) (t turn, err error) {
-		err = t.scan(row, &t.since, &t.live)
-		return t, err
-	})
-	if err != nil {
-		return nil, false, err
-	}
-	rows, err = results.Query()
-	upcoming, err := all(rows, err, scanItem)
-	if err != nil {
-		return nil, false, err
-	}
-	for i := range known {
-		t := &known[i]
-		n := t.notice()
-		if t.since != nil && t.since.After(s.Since) {
-			turns = append(turns, delivery.Notice{
-				FanNo: t.fan, At: n.At, Closes: n.Closes, Turn: n.Turn,
-				Update: &notifier.Update{ID: n.Item.ID, State: t.state},
-			})
-		}
-		if t.live {
-			n.Silent = true
-			turns = append(turns, n)
+// addTo adds what the row is: a missed item, a turn that changed, one that still
+// may, one to come.
+func (i *missedItem) addTo(m *delivery.Missed, s delivery.Span) {
+	n := i.notice()
+	if i.missed {
+		m.Total = i.of
+		if i.nth <= s.Limit {
+			m.Items = append(m.Items, n)
 		}
 	}
-	for i := range upcoming {
-		upcoming[i].state = notifier.StateOpen
-		turns = append(turns, upcoming[i].notice())
+	if i.since != nil && i.since.After(s.Since) {
+		m.Turns = append(m.Turns, delivery.Notice{
+			FanNo: i.fan, At: n.At, Closes: n.Closes, Turn: n.Turn,
+			Update: &notifier.Update{ID: n.Item.ID, State: i.state},
+		})
 	}
-	return turns, len(known) > changedMost, nil
+	if i.live {
+		n.Silent = !n.At.After(s.Until)
+		m.Turns = append(m.Turns, n)
+	}
 }
