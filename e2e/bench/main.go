@@ -24,6 +24,8 @@ var benchmarks = []benchmark{
 	{"claims", "claims on one hot opening, at the store's call and over HTTP", claims},
 	{"wave_write", "the inbox rows of a wave of strategy write, and its whole decision", waveWrite},
 	{"first_frame", "from the report of a seat to the fan's frame, on one instance and on two", firstFrame},
+	{"replay", "a fan who comes back after 50 missed items", replay},
+	{"slow_reader", "what one socket that is not read costs 999 others under a burst", slowReader},
 	{"rollover", "from the lapse of a turn to the next fan's frame", rollover},
 }
 
