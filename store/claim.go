@@ -246,9 +246,9 @@ func (b *claimBatch) write(ctx context.Context, tx pgx.Tx, s *Store) error {
 	}
 	enos := make([]int64, len(b.won))
 	events := make([]event, len(b.won))
-	expiries := make([]time.Time, len(b.won))
+	moments := []time.Time{b.won[0].ExpiresAt} // the same for all
 	for i, c := range b.won {
-		enos[i], expiries[i] = c.EntryNo, c.ExpiresAt
+		enos[i] = c.EntryNo
 		events[i] = event{
 			Type: notifier.ClaimHeld, At: b.now, ShowNo: c.ShowNo, OpeningNo: c.OpeningNo, FanNo: c.FanNo, Live: true,
 			Data: map[string]any{"claim": c.ID, "seats": c.Seats},
@@ -276,9 +276,9 @@ func (b *claimBatch) write(ctx context.Context, tx pgx.Tx, s *Store) error {
 	// With few seats left, the turns of larger parties ask for none of them any
 	// more, and others may be told.
 	if fits := b.largest(); b.o.Mode == waitlist.ModeTurns && fits > 0 && fits < waitlist.MaxParty {
-		expiries = append(expiries, b.now)
+		moments = append(moments, b.now)
 	}
-	return due(ctx, tx, b.o.ShowNo, expiries...)
+	return due(ctx, tx, b.o.ShowNo, moments...)
 }
 
 func (b *claimBatch) writeSeats(ctx context.Context, tx pgx.Tx) error {

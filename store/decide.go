@@ -11,12 +11,18 @@ import (
 )
 
 // DecideShow lets time take effect and makes the show's next waves: the only place
-// where either happens.
+// where either happens. Whatever can change what is decided left a due row, so that
+// a second decider, who finds none, has nothing to do.
 func (s *Store) DecideShow(ctx context.Context, no int32) (made *waitlist.Decided, err error) {
 	err = s.inTx(ctx, "decide", func(tx pgx.Tx) error {
 		made = nil
 		var mine bool
 		if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1, $2)`, lockDecide, no).Scan(&mine); err != nil || !mine {
+			return err
+		}
+		var asked bool
+		if err := tx.QueryRow(ctx,
+			`SELECT EXISTS (SELECT FROM due WHERE show_no = $1 AND at <= clock_timestamp())`, no).Scan(&asked); err != nil || !asked {
 			return err
 		}
 		if err := lockExclusive(ctx, tx, no); err != nil {

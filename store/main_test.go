@@ -56,15 +56,15 @@ func (b *bench) decide() []waitlist.DecidedWave {
 	b.t.Helper()
 	var waves []waitlist.DecidedWave
 	for range 1000 {
-		nos, err := b.store.DueShows(b.t.Context())
+		shows, err := b.store.DueSoon(b.t.Context(), 0)
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		if len(nos) == 0 {
+		if len(shows) == 0 {
 			return waves
 		}
-		for _, no := range nos {
-			made, err := b.store.DecideShow(b.t.Context(), no)
+		for _, due := range shows {
+			made, err := b.store.DecideShow(b.t.Context(), due.ShowNo)
 			if err != nil {
 				b.t.Fatal(err)
 			}

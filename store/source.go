@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -136,10 +137,17 @@ func (s *source) Holding(ctx context.Context) ([]waitlist.Candidate, error) {
 	return all(rows, err, scanCandidate)
 }
 
-// DueShows are the shows with something due now.
-func (s *Store) DueShows(ctx context.Context) ([]int32, error) {
-	rows, err := s.pool.Query(ctx, `SELECT DISTINCT show_no FROM due WHERE at <= clock_timestamp() LIMIT 1000`)
-	return all(rows, err, pgx.RowTo[int32])
+// DueSoon are the shows with something due now or within a time, the soonest first.
+func (s *Store) DueSoon(ctx context.Context, within time.Duration) ([]waitlist.Due, error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT show_no, min(at), clock_timestamp() FROM due WHERE at <= clock_timestamp() + $1 GROUP BY show_no
+		ORDER BY min(at) LIMIT 1000`, within)
+	return all(rows, err, func(row pgx.CollectableRow) (d waitlist.Due, err error) {
+		var at, now time.Time
+		err = row.Scan(&d.ShowNo, &at, &now)
+		d.In = at.Sub(now)
+		return d, err
+	})
 }
 
 // Sweep makes due every show that has an open opening, seats not handed back or a

@@ -18,20 +18,31 @@ const (
 	// decidePatience bounds one decision, look or sweep: a database that no
 	// longer answers must not end the looking.
 	decidePatience = 15 * time.Second
+	// alarmLate is how much later than its moment an alarm goes off: an early one
+	// would find nothing due.
+	alarmLate = time.Millisecond
+	// alarmsMost bounds the alarms; the looks are there for the rest.
+	alarmsMost = 1000
 )
 
 // DecisionStore decides shows.
 type DecisionStore interface {
 	// DecideShow lets time take effect and makes the show's next waves, in one
-	// transaction. made is nil when another process holds the decision, which
-	// looks again after its commit.
+	// transaction. made is nil when nothing is due any more, or another process
+	// holds the decision, which looks again after its commit.
 	DecideShow(ctx context.Context, showNo int32) (made *Decided, err error)
-	// DueShows are those with something due now.
-	DueShows(ctx context.Context) ([]int32, error)
+	// DueSoon are the shows with something due now or within a time.
+	DueSoon(ctx context.Context, within time.Duration) ([]Due, error)
 	// Sweep makes due every show that has something unfinished and nothing due.
 	Sweep(ctx context.Context) (int, error)
 	// FoldPositions folds the changes of the line's block counts together.
 	FoldPositions(ctx context.Context) error
+}
+
+// Due is a show and in how long something is due there; 0 or less: now.
+type Due struct {
+	ShowNo int32
+	In     time.Duration
 }
 
 // Decided is what a committed decision made known.
@@ -67,6 +78,7 @@ type Clock struct {
 	waiting map[int32]bool // asked for, not begun
 	busy    map[int32]bool
 	failing map[int32]bool // whose last decision failed, which was logged
+	alarms  map[int32]bool // that have one set
 	wake    chan struct{}  // one slot
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
@@ -77,7 +89,7 @@ type Clock struct {
 func NewClock(store DecisionStore, log *slog.Logger, decided func(*Decided)) *Clock {
 	return &Clock{
 		store: store, log: log, decided: decided,
-		waiting: map[int32]bool{}, busy: map[int32]bool{}, failing: map[int32]bool{},
+		waiting: map[int32]bool{}, busy: map[int32]bool{}, failing: map[int32]bool{}, alarms: map[int32]bool{},
 		wake: make(chan struct{}, decideAtOnce),
 	}
 }
@@ -89,7 +101,9 @@ func (c *Clock) Start() {
 	for range decideAtOnce {
 		c.wg.Go(func() { c.work(ctx) })
 	}
-	c.wg.Go(func() { c.every(ctx, lookEvery, "look for due shows", c.look) })
+	c.wg.Go(func() {
+		c.every(ctx, lookEvery, "look for due shows", func(call context.Context) error { return c.look(call, ctx) })
+	})
 	c.wg.Go(func() { c.every(ctx, sweepEvery, "sweep", c.sweep) })
 	c.wg.Go(func() { c.every(ctx, time.Second, "fold positions", c.store.FoldPositions) })
 }
@@ -181,12 +195,41 @@ func (c *Clock) decide(ctx context.Context, no int32) {
 	}
 }
 
-func (c *Clock) look(ctx context.Context) error {
-	nos, err := c.store.DueShows(ctx)
-	for _, no := range nos {
-		c.Nudge(no)
+// look nudges the shows that are due, and sets an alarm for those that will be
+// before the next look, so that a deadline does not wait for it.
+func (c *Clock) look(call, run context.Context) error {
+	shows, err := c.store.DueSoon(call, lookEvery)
+	for _, d := range shows {
+		if d.In <= 0 {
+			c.Nudge(d.ShowNo)
+			continue
+		}
+		c.alarm(run, d)
 	}
 	return err
+}
+
+// alarm nudges a show at its moment. Looks overlap, so that a show has one alarm at
+// a time: the next look sees what came meanwhile.
+func (c *Clock) alarm(ctx context.Context, d Due) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.alarms[d.ShowNo] || len(c.alarms) >= alarmsMost {
+		return
+	}
+	c.alarms[d.ShowNo] = true
+	c.wg.Go(func() {
+		t := time.NewTimer(d.In + alarmLate)
+		defer t.Stop()
+		select {
+		case <-ctx.Done():
+		case <-t.C:
+			c.Nudge(d.ShowNo)
+		}
+		c.mu.Lock()
+		delete(c.alarms, d.ShowNo)
+		c.mu.Unlock()
+	})
 }
 
 func (c *Clock) sweep(ctx context.Context) error {

@@ -16,7 +16,8 @@ import (
 type fakeDecisions struct {
 	mu      sync.Mutex
 	due     []int32
-	decided []int32 // in the order begun
+	later   map[int32]time.Time // due then
+	decided []int32             // in the order begun
 	running map[int32]int
 	atOnce  int // the most at a time
 	looks   int
@@ -62,14 +63,24 @@ func (f *fakeDecisions) DecideShow(ctx context.Context, no int32) (*Decided, err
 	f.running[no]--
 	if err == nil {
 		f.due = slices.DeleteFunc(f.due, func(d int32) bool { return d == no })
+		delete(f.later, no)
 	}
 	return made, err
 }
 
-func (f *fakeDecisions) DueShows(ctx context.Context) ([]int32, error) {
+func (f *fakeDecisions) DueSoon(ctx context.Context, within time.Duration) ([]Due, error) {
 	f.mu.Lock()
 	f.looks++
-	due, err, hang := slices.Clone(f.due), f.lookErr, f.hang
+	var due []Due
+	for _, no := range f.due {
+		due = append(due, Due{ShowNo: no})
+	}
+	for no, at := range f.later {
+		if in := time.Until(at); in <= within {
+			due = append(due, Due{no, in})
+		}
+	}
+	err, hang := f.lookErr, f.hang
 	f.mu.Unlock()
 	if hang {
 		<-ctx.Done()
@@ -213,6 +224,23 @@ func TestDueShowIsFoundByTheNextLook(t *testing.T) {
 		pass(time.Second)
 		if f.times(3) != 1 || f.times(4) != 1 {
 			t.Errorf("decided again when nothing was due: %d and %d times", f.times(3), f.times(4))
+		}
+	})
+}
+
+func TestADeadlineDoesNotWaitForTheNextLook(t *testing.T) {
+	f := &fakeDecisions{}
+	withClock(t, f, func(t *testing.T, _ *Clock, _ *logged) {
+		at := time.Now().Add(10*lookEvery + lookEvery/3) // between two looks
+		var late time.Duration
+		f.decide = func(context.Context, int32, int) (*Decided, error) {
+			late = time.Since(at)
+			return nil, nil
+		}
+		f.set(func(f *fakeDecisions) { f.later = map[int32]time.Time{7: at} })
+		pass(12 * lookEvery)
+		if n := f.times(7); n != 1 || late < 0 || late > 2*alarmLate {
+			t.Errorf("decided %d times, %v after its moment", n, late)
 		}
 	})
 }

@@ -150,7 +150,7 @@ func Decide(ctx context.Context, s *Situation, src Source) (*Plan, error) {
 		return nil, err
 	}
 	d.dueForCloses()
-	if close := s.Show.SalesClose(); close.After(s.Now) && len(s.Openings) > 0 {
+	if close := s.Show.SalesClose(); close.After(s.Now) && len(s.Openings) > len(d.plan.Exhausted) {
 		d.plan.Due = append(d.plan.Due, close)
 	}
 	return d.plan, nil

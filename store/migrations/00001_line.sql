@@ -212,6 +212,10 @@ CREATE TABLE wave_members (
     PRIMARY KEY (show_no, chunk, opening_no, n)
 );
 CREATE INDEX wave_members_wave ON wave_members (opening_no, n);
+-- Written under the show's lock, which compressing them would hold for longer.
+ALTER TABLE wave_members
+    ALTER enos SET STORAGE EXTERNAL, ALTER fans SET STORAGE EXTERNAL, ALTER ks SET STORAGE EXTERNAL,
+    ALTER parties SET STORAGE EXTERNAL, ALTER places SET STORAGE EXTERNAL, ALTER given SET STORAGE EXTERNAL;
 
 -- All of a group before place has been told of the opening.
 CREATE TABLE marks (

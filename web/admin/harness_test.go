@@ -114,15 +114,15 @@ func (w *world) free(show string, o waitlist.NewOpening) {
 func (w *world) decide() {
 	w.t.Helper()
 	for range 1000 {
-		nos, err := w.store.DueShows(w.t.Context())
+		shows, err := w.store.DueSoon(w.t.Context(), 0)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if len(nos) == 0 {
+		if len(shows) == 0 {
 			return
 		}
-		for _, no := range nos {
-			if _, err := w.store.DecideShow(w.t.Context(), no); err != nil {
+		for _, due := range shows {
+			if _, err := w.store.DecideShow(w.t.Context(), due.ShowNo); err != nil {
 				w.t.Fatal(err)
 			}
 		}

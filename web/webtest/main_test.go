@@ -197,15 +197,15 @@ func (in *instance) free(show, opening, body string) {
 func (in *instance) decide() {
 	in.t.Helper()
 	for range 1000 {
-		nos, err := in.store.DueShows(in.t.Context())
+		shows, err := in.store.DueSoon(in.t.Context(), 0)
 		if err != nil {
 			in.t.Fatal(err)
 		}
-		if len(nos) == 0 {
+		if len(shows) == 0 {
 			return
 		}
-		for _, no := range nos {
-			if _, err := in.store.DecideShow(in.t.Context(), no); err != nil {
+		for _, due := range shows {
+			if _, err := in.store.DecideShow(in.t.Context(), due.ShowNo); err != nil {
 				in.t.Fatal(err)
 			}
 		}
