@@ -263,7 +263,7 @@ func (m *model) closeSales(at time.Time) {
 	if at.Before(m.close) {
 		for _, o := range m.openings {
 			for _, t := range o.turns {
-				if last := later(at, m.now); last.Before(t.closes) {
+				if last := later(at, m.now.Add(time.Microsecond)); last.Before(t.closes) {
 					t.closes = last
 				}
 			}

@@ -141,11 +141,11 @@ func repace(ctx context.Context, tx pgx.Tx, showNo int32, from, to waitlist.Mill
 	return err
 }
 
-// capWaves ends the show's live turns at the close of sales, or now, which is not
-// cut: a decision of this millisecond saw them live.
+// capWaves ends the show's live turns at the close of sales, or now, but later than
+// any decision so far, which saw them live.
 func capWaves(ctx context.Context, tx pgx.Tx, showNo int32, cap, now time.Time) error {
-	if cap.Before(now) {
-		cap = now
+	if !cap.After(now) {
+		cap = now.Add(time.Microsecond)
 	}
 	_, err := tx.Exec(ctx, `
 		UPDATE waves SET close_cap = $2, last_closes = least(last_closes, $2)
