@@ -222,6 +222,7 @@ func (a *app) ready(ctx context.Context) []web.Check {
 	return []web.Check{
 		{Name: "postgres", Err: a.store.Ping(ctx)},
 		{Name: "migrations", Err: a.store.Migrated(ctx)},
+		{Name: "lanes", Err: a.bus.Running()},
 		{Name: "draining", Err: draining(a.hub)},
 	}
 }

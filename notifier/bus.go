@@ -2,8 +2,10 @@ package notifier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -62,6 +64,7 @@ type BusConfig struct {
 // methods may be called concurrently; Start once.
 type Bus struct {
 	start, stop func(ctx context.Context) error
+	running     atomic.Bool
 }
 
 // NewBus returns a Bus on driver's database.
@@ -115,11 +118,28 @@ func NewBus[TTx any](driver riverdriver.Driver[TTx], cfg BusConfig) (*Bus, error
 const softStop = 3 * time.Second
 
 // Start begins to work jobs; it returns at once. ctx bounds the work too.
-func (b *Bus) Start(ctx context.Context) error { return b.start(ctx) }
+func (b *Bus) Start(ctx context.Context) error {
+	if err := b.start(ctx); err != nil {
+		return err
+	}
+	b.running.Store(true)
+	return nil
+}
 
 // Stop lets the jobs in progress finish for a moment, then cancels them, which
 // run again elsewhere, and waits.
-func (b *Bus) Stop(ctx context.Context) error { return b.stop(ctx) }
+func (b *Bus) Stop(ctx context.Context) error {
+	b.running.Store(false)
+	return b.stop(ctx)
+}
+
+// Running says with an error that the lanes are not worked.
+func (b *Bus) Running() error {
+	if !b.running.Load() {
+		return errors.New("the lanes are not running")
+	}
+	return nil
+}
 
 // retryPolicy waits 1 s, 2 s, 4 s and so on, at most a minute: an event that is
 // late by River's default of attempt^4 seconds is no longer of use to a line.
