@@ -1,6 +1,6 @@
 # Fanline. `make` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup ready run build test lint bench
+.PHONY: help setup ready run build test faults lint bench
 
 # What packages may take together stays far below this; a test that hangs says where it stood.
 TEST_TIMEOUT ?= 8m
@@ -16,6 +16,9 @@ build: setup ## bin/fanline
 
 test: ready lint ## lint, then every test, with the race detector
 	@go test -race -count=1 -timeout $(TEST_TIMEOUT) ./...
+
+faults: setup ## kill instances at many random moments (ROUNDS=20)
+	@go test -race -count=1 -timeout 40m -run 'Kill|Gap' ./e2e -e2e.rounds=$(or $(ROUNDS),20)
 
 lint: ## gofumpt, go vet and staticcheck
 	@scripts/lint

@@ -26,17 +26,24 @@ type QuietHours struct {
 	TimeZone string `json:"time_zone,omitempty"`
 }
 
+// Template is the text of one kind of message in one language.
+type Template struct {
+	Title string `json:"title"`
+	Body  string `json:"body"`
+}
+
 // PutShow is what can be set of a show; a zero field is left out.
 type PutShow struct {
-	Name         string                       `json:"name,omitempty"`
-	Venue        string                       `json:"venue,omitempty"`
-	StartsAt     time.Time                    `json:"starts_at,omitzero"`
-	SalesCloseAt time.Time                    `json:"sales_close_at,omitzero"`
-	TimeZone     string                       `json:"time_zone,omitempty"`
-	URL          string                       `json:"url,omitempty"`
-	Paused       *bool                        `json:"paused,omitempty"`
-	Policy       *Policy                      `json:"policy,omitempty"`
-	Templates    map[string]map[string]string `json:"templates,omitempty"`
+	Name         string    `json:"name,omitempty"`
+	Venue        string    `json:"venue,omitempty"`
+	StartsAt     time.Time `json:"starts_at,omitzero"`
+	SalesCloseAt time.Time `json:"sales_close_at,omitzero"`
+	TimeZone     string    `json:"time_zone,omitempty"`
+	URL          string    `json:"url,omitempty"`
+	Paused       *bool     `json:"paused,omitempty"`
+	Policy       *Policy   `json:"policy,omitempty"`
+	// Templates are texts by kind and locale.
+	Templates map[string]map[string]Template `json:"templates,omitempty"`
 }
 
 // Show is a show as it stands.
