@@ -247,12 +247,9 @@ func (b *claimBatch) write(ctx context.Context, tx pgx.Tx, s *Store) error {
 	enos := make([]int64, len(b.won))
 	events := make([]event, len(b.won))
 	moments := []time.Time{b.won[0].ExpiresAt} // the same for all
-	for i, c := range b.won {
-		enos[i] = c.EntryNo
-		events[i] = event{
-			Type: notifier.ClaimHeld, At: b.now, ShowNo: c.ShowNo, OpeningNo: c.OpeningNo, FanNo: c.FanNo, Live: true,
-			Data: map[string]any{"claim": c.ID, "seats": c.Seats},
-		}
+	for i := range b.won {
+		enos[i] = b.won[i].EntryNo
+		events[i] = claimEvent(&b.won[i], notifier.ClaimHeld, b.moment)
 	}
 	if err := insertClaims(ctx, tx, b.won); err != nil {
 		return err
@@ -321,18 +318,11 @@ func (s *Store) ClaimByID(ctx context.Context, id string) (waitlist.Claim, error
 	if err != nil {
 		return c, err
 	}
-	m, err := lookPool(ctx, s, c.ShowNo)
+	m, err := look(ctx, s.pool, c.ShowNo)
 	if c.State == waitlist.ClaimHeld && !m.now.Before(c.ExpiresAt) {
 		c.State = waitlist.ClaimLapsed
 	}
 	return c, err
-}
-
-func lookPool(ctx context.Context, s *Store, show int32) (m moment, err error) {
-	err = s.pool.QueryRow(ctx,
-		`SELECT greatest(clock_timestamp(), last_decided_at), decision FROM lines WHERE show_no = $1`, show).
-		Scan(&m.now, &m.decision)
-	return m, err
 }
 
 // withClaim runs f on a claim with its opening and entry locked, in that order.

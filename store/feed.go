@@ -32,13 +32,8 @@ func (s *Store) Feed() *Feed { return &Feed{s: s, seen: map[int64]uint64{}} }
 // FanNo returns the number of a fan.
 func (f *Feed) FanNo(ctx context.Context, fan string) (int64, error) { return f.s.FanNo(ctx, fan) }
 
-// Start is the cursor of now.
+// Start is the cursor of now, and the moment.
 func (f *Feed) Start(ctx context.Context) (delivery.Cursor, delivery.Moment, error) {
-	return f.stand(ctx)
-}
-
-// stand is the cursor of now, and the moment.
-func (f *Feed) stand(ctx context.Context) (delivery.Cursor, delivery.Moment, error) {
 	var c string
 	var r momentRow
 	err := f.s.pool.QueryRow(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text, m.* FROM (`+momentSQL+`) m`).
@@ -61,7 +56,7 @@ func (f *Feed) News(ctx context.Context, after delivery.Cursor, here func(int64)
 	var news delivery.News
 	var err error
 	// Before the events, so that none of a transaction in progress is passed.
-	if news.Next, news.Moment, err = f.stand(ctx); err != nil {
+	if news.Next, news.Moment, err = f.Start(ctx); err != nil {
 		return news, err
 	}
 	events, err := f.read(ctx, after)
@@ -203,8 +198,8 @@ func (i *item) notice() delivery.Notice {
 }
 
 // standing drops the turns that never were among those that have opened, and
-// makes the others what they are by now.
-// The hub looks itself before it pushes those that have not.
+// makes the others what they are by now. The hub looks itself before it pushes
+// those that have not.
 func (f *Feed) standing(ctx context.Context, notices []delivery.Notice, now time.Time) ([]delivery.Notice, error) {
 	var keys []delivery.TurnKey
 	for i := range notices {
@@ -246,7 +241,7 @@ func (f *Feed) Standing(ctx context.Context, keys []delivery.TurnKey) ([]notifie
 			SELECT a.i, a.opening_no, a.eno, o.final_at, t.state AS act, t.at AS acted_at,
 				`+turnOpens("m.ks[p.i]")+` AS opens, `+turnCloses("m.ks[p.i]")+` AS closes
 			FROM ask a JOIN openings o USING (opening_no)
-			JOIN wave_members m ON m.show_no = o.show_no AND m.chunk = a.eno / 1000 AND m.opening_no = a.opening_no
+			JOIN wave_members m ON m.show_no = o.show_no AND m.chunk = `+chunkOf("a.eno")+` AND m.opening_no = a.opening_no
 			CROSS JOIN LATERAL (SELECT array_position(m.enos, a.eno) AS i) p
 			JOIN waves w ON w.opening_no = m.opening_no AND w.n = m.n
 			LEFT JOIN turns t ON t.opening_no = a.opening_no AND t.eno = a.eno
@@ -381,3 +376,5 @@ var upcomingSQL = `SELECT * FROM (` + itemsSQL + `) x WHERE kind = 'turn' AND at
 
 // planned is longer than a decision plans ahead.
 const planned = 10 * time.Second
+
+var plannedSQL = fmt.Sprintf(`interval '%d seconds'`, planned/time.Second)

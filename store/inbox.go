@@ -11,6 +11,9 @@ import (
 	"fanline/waitlist"
 )
 
+// itemID is the SQL of an item's id, as item.id makes it.
+const itemID = `kind || ':' || show_id || ':' || opening_id`
+
 // item is a row of a fan's inbox before it has its texts.
 type item struct {
 	fan, opening, eno int64
@@ -47,7 +50,7 @@ func itemsTo(until string) string {
 		FROM (SELECT fan_no, show_no, eno FROM entries WHERE fan_no = ANY($1) OFFSET 0) e
 		CROSS JOIN LATERAL (
 			SELECT m.*, array_position(m.enos, e.eno) AS i FROM wave_members m
-			WHERE m.show_no = e.show_no AND m.chunk = e.eno / ` + "1000" + ` OFFSET 0) m
+			WHERE m.show_no = e.show_no AND m.chunk = ` + chunkOf("e.eno") + ` OFFSET 0) m
 		JOIN openings o ON o.opening_no = m.opening_no AND o.strategy = 'read'
 		WHERE m.i IS NOT NULL),
 	turn AS (
@@ -100,7 +103,7 @@ func (i *item) scan(row pgx.CollectableRow, more ...any) error {
 // item gives a row its id and texts.
 func (i *item) item() notifier.Item {
 	it := notifier.Item{
-		Kind: i.kind, Lane: notifier.Turns, ShowID: i.show.ID, OpeningID: i.openingID,
+		ID: i.id(), Kind: i.kind, Lane: notifier.Turns, ShowID: i.show.ID, OpeningID: i.openingID,
 		Seats: i.seats, State: i.state, CreatedAt: notifier.Stamp(i.at), ReadAt: notifier.StampOf(i.readAt),
 	}
 	text := i.text()
@@ -112,11 +115,8 @@ func (i *item) item() notifier.Item {
 		vars.Zone = zone
 	}
 	if i.kind == notifier.KindTurn {
-		it.ID = notifier.TurnID(i.show.ID, i.openingID)
 		it.OpensAt, it.ClosesAt = notifier.StampOf(i.opens), notifier.StampOf(i.closes)
 		vars.ClosesAt = *i.closes
-	} else {
-		it.ID = notifier.ResultID(i.show.ID, i.openingID)
 	}
 	text = text.Fill(vars)
 	it.Title, it.Body = text.Title, text.Body
@@ -175,8 +175,8 @@ func (s *Store) items(ctx context.Context, fan int64, now time.Time, q notifier.
 	rows, err := s.pool.Query(ctx, `
 		SELECT * FROM (`+itemsSQL+`) x
 		WHERE (NOT $3 OR read_at IS NULL) AND ($4 = '' OR kind = $4)
-			AND ($5::timestamptz IS NULL OR (at, kind || ':' || show_id || ':' || opening_id) < ($5, $6))
-		ORDER BY at DESC, kind || ':' || show_id || ':' || opening_id DESC LIMIT $7`,
+			AND ($5::timestamptz IS NULL OR (at, `+itemID+`) < ($5, $6))
+		ORDER BY at DESC, `+itemID+` DESC LIMIT $7`,
 		[]int64{fan}, now, q.Unread, string(q.Kind), at, id, q.Limit)
 	return all(rows, err, scanItem)
 }
@@ -208,7 +208,7 @@ func (s *Store) MarkRead(ctx context.Context, fan string, ids []string) (unread 
 		if _, err := tx.Exec(ctx, `
 			INSERT INTO inbox_reads (fan_no, kind, ref, read_at)
 			SELECT fan_no, kind, opening_no, $2 FROM (`+itemsSQL+`) x
-			WHERE kind || ':' || show_id || ':' || opening_id = ANY($3) AND read_at IS NULL
+			WHERE `+itemID+` = ANY($3) AND read_at IS NULL
 			ON CONFLICT DO NOTHING`, []int64{no}, now, ids); err != nil {
 			return nil, 0, err
 		}

@@ -55,7 +55,7 @@ func (r *momentRow) moment() delivery.Moment {
 	return m
 }
 
-// Moment reads where the database stands.
+// moment reads where the database stands.
 func (s *Store) moment(ctx context.Context) (delivery.Moment, error) {
 	var r momentRow
 	err := s.pool.QueryRow(ctx, momentSQL).Scan(r.fields()...)

@@ -21,9 +21,6 @@ import (
 // for, so that a twin holds neither a connection nor anybody else's batch. It is
 // taken before the show's lock.
 
-// lockAnswers is a class of advisory locks: one owner removes old answers.
-const lockAnswers = 5
-
 // errFanGone: a fan was erased while the transaction ran; it is run again, with
 // the fan that the id names now.
 var errFanGone = errors.New("the fan was erased in the meantime")

@@ -19,7 +19,7 @@ import (
 // Config configures a Store.
 type Config struct {
 	// URL of the Postgres database. The pool's size may stand in it, as
-	// pool_max_conns; without it, it is 24.
+	// pool_max_conns; without one, or with one below 8, it is 24.
 	URL string
 	// ReadThreshold: more fans than this waiting, and strategy auto means read.
 	// 0 is 10,000.
@@ -105,12 +105,13 @@ func (s *Store) inTx(ctx context.Context, what string, f func(tx pgx.Tx) error) 
 	}
 }
 
-// The classes of advisory locks; the second number is the show's.
+// The classes of advisory locks; the second number is the show's, or 0.
 const (
-	lockShow   = 1 // the show's lock, shared or exclusive
-	lockDecide = 2 // tried by a decider before it waits for the show's lock
-	lockFold   = 3 // one owner folds the positions
-	lockLogin  = 4 // tries to log in are counted one by one
+	lockShow    = 1 // the show's lock, shared or exclusive
+	lockDecide  = 2 // tried by a decider before it waits for the show's lock
+	lockFold    = 3 // one owner folds the positions
+	lockLogin   = 4 // tries to log in are counted one by one
+	lockAnswers = 5 // one owner removes old answers
 )
 
 // lockShared takes the show's lock for a change that others may make beside it.
@@ -131,9 +132,10 @@ type moment struct {
 	decision int64     // the last one: later ones will see the change
 }
 
-// look reads the moment; call it after the lock, in a statement of its own.
-func look(ctx context.Context, tx pgx.Tx, showNo int32) (m moment, err error) {
-	err = tx.QueryRow(ctx,
+// look reads the moment; for a change, call it after the lock, in a statement of
+// its own.
+func look(ctx context.Context, q querier, showNo int32) (m moment, err error) {
+	err = q.QueryRow(ctx,
 		`SELECT greatest(clock_timestamp(), last_decided_at), decision FROM lines WHERE show_no = $1`, showNo).
 		Scan(&m.now, &m.decision)
 	return m, err
@@ -168,7 +170,7 @@ func notFound(err error, what, id string) error {
 	return err
 }
 
-// all collects rows into structs by position.
+// all collects the rows of a query, unless it failed.
 func all[T any](rows pgx.Rows, err error, scan func(row pgx.CollectableRow) (T, error)) ([]T, error) {
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -28,6 +29,9 @@ func scanWave(row pgx.CollectableRow) (w waitlist.Wave, err error) {
 
 // chunkSize is how many entry numbers share a row of wave_members.
 const chunkSize = 1000
+
+// chunkOf is the SQL of the chunk in which an entry lies.
+func chunkOf(eno string) string { return eno + " / " + strconv.Itoa(chunkSize) }
 
 // chunksOf returns the chunks in which entries lie.
 func chunksOf(enos []int64) []int64 {
