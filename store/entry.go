@@ -121,7 +121,8 @@ func (s *Store) Entry(ctx context.Context, show, fan string) (waitlist.Entry, er
 	if err != nil {
 		return e, err
 	}
-	return e, s.position(ctx, s.pool, &e)
+	err = s.position(ctx, s.pool, &e)
+	return e, err
 }
 
 // Entries returns a page of the line, in order. Positions are counted from that of
@@ -189,7 +190,8 @@ func (s *Store) ChangeEntry(ctx context.Context, show, fan string, c waitlist.En
 	if err != nil {
 		return e, 0, err
 	}
-	return e, no, s.position(ctx, s.pool, &e)
+	err = s.position(ctx, s.pool, &e)
+	return e, no, err
 }
 
 func (s *Store) changeEntry(ctx context.Context, tx pgx.Tx, no int32, fan string, c waitlist.EntryChange) (waitlist.Entry, error) {
@@ -286,7 +288,9 @@ func (s *Store) Wake(ctx context.Context, fan string) (woken []int32, err error)
 		return nil, err
 	}
 	for _, no := range nos {
+		woke := false
 		err := s.inTx(ctx, "wake", func(tx pgx.Tx) error {
+			woke = false
 			if err := lockShared(ctx, tx, no); err != nil {
 				return err
 			}
@@ -298,7 +302,7 @@ func (s *Store) Wake(ctx context.Context, fan string) (woken []int32, err error)
 			if err != nil {
 				return err
 			}
-			woken = append(woken, no)
+			woke = true
 			if err := wake(ctx, tx, no, []int64{e.No}, m); err != nil {
 				return err
 			}
@@ -306,6 +310,9 @@ func (s *Store) Wake(ctx context.Context, fan string) (woken []int32, err error)
 		})
 		if err != nil {
 			return woken, err
+		}
+		if woke {
+			woken = append(woken, no)
 		}
 	}
 	return woken, nil

@@ -25,7 +25,7 @@ func (s *Store) Leave(ctx context.Context, show, fan string, as waitlist.State, 
 }
 
 func (s *Store) leave(ctx context.Context, show, fan string, as waitlist.State, reason string) (to waitlist.Touched, err error) {
-	return to, s.inTx(ctx, "leave", func(tx pgx.Tx) error {
+	err = s.inTx(ctx, "leave", func(tx pgx.Tx) error {
 		no, err := showNo(ctx, tx, show)
 		if err != nil {
 			return err
@@ -58,6 +58,7 @@ func (s *Store) leave(ctx context.Context, show, fan string, as waitlist.State, 
 		to = waitlist.Touched{ShowNo: no, FanNo: e.FanNo}
 		return s.end(ctx, tx, &e, hold, as, reason)
 	})
+	return to, err
 }
 
 // holdOf returns the entry's held claim, or nil.

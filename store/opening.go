@@ -73,9 +73,9 @@ func (s *Store) Record(ctx context.Context, show string, n waitlist.NewOpening) 
 		return waitlist.Opening{}, false, err
 	}
 	if !created {
-		return o, false, s.told(ctx, &o)
+		err = s.told(ctx, &o)
 	}
-	return o, true, nil
+	return o, created, err
 }
 
 func (s *Store) recordOpening(ctx context.Context, tx pgx.Tx, show string, n waitlist.NewOpening) (o waitlist.Opening, created bool, err error) {
@@ -235,7 +235,8 @@ func (s *Store) Opening(ctx context.Context, ref waitlist.OpeningRef) (waitlist.
 	if err != nil {
 		return o, err
 	}
-	return o, s.told(ctx, &o)
+	err = s.told(ctx, &o)
+	return o, err
 }
 
 // Openings are newest first.
@@ -261,7 +262,7 @@ func (s *Store) Openings(ctx context.Context, show string, before int64, limit i
 
 // CancelOpening cancels an opening.
 func (s *Store) CancelOpening(ctx context.Context, ref waitlist.OpeningRef) (no int32, err error) {
-	return no, s.inShow(ctx, "cancel an opening", ref.ShowID, &no, func(tx pgx.Tx, m moment) error {
+	err = s.inShow(ctx, "cancel an opening", ref.ShowID, &no, func(tx pgx.Tx, m moment) error {
 		o, err := openingByID(ctx, tx, no, ref.OpeningID, "")
 		if err != nil || o.State == waitlist.OpeningCancelled {
 			return err
@@ -271,6 +272,7 @@ func (s *Store) CancelOpening(ctx context.Context, ref waitlist.OpeningRef) (no 
 		}
 		return s.cancel(ctx, tx, no, []int64{o.No}, m)
 	})
+	return no, err
 }
 
 // cancel ends openings outside of a decision. It takes a decision's number, so that
@@ -342,7 +344,7 @@ func (s *Store) handBack(ctx context.Context, tx pgx.Tx, show int32, m moment) e
 
 // GiveTurn puts an entry before the line for the next turn of an opening.
 func (s *Store) GiveTurn(ctx context.Context, ref waitlist.OpeningRef, fan, reason string) (no int32, err error) {
-	return no, s.inShow(ctx, "give a turn", ref.ShowID, &no, func(tx pgx.Tx, m moment) error {
+	err = s.inShow(ctx, "give a turn", ref.ShowID, &no, func(tx pgx.Tx, m moment) error {
 		o, err := openingByID(ctx, tx, no, ref.OpeningID, "")
 		if err != nil {
 			return err
@@ -365,6 +367,7 @@ func (s *Store) GiveTurn(ctx context.Context, ref waitlist.OpeningRef, fan, reas
 		}
 		return due(ctx, tx, no, m.now)
 	})
+	return no, err
 }
 
 // logGiven is logEntries for an entry that gets the next turn of an opening.

@@ -51,7 +51,8 @@ func (s *Store) PutShow(ctx context.Context, id string, c waitlist.ShowChange, c
 	if err != nil {
 		return waitlist.Show{}, false, err
 	}
-	return show, created, s.fillShow(ctx, &show)
+	err = s.fillShow(ctx, &show)
+	return show, created, err
 }
 
 func (s *Store) putShow(ctx context.Context, tx pgx.Tx, id string, c waitlist.ShowChange, check func(*waitlist.Show) error) (show waitlist.Show, created bool, err error) {
@@ -185,7 +186,8 @@ func (s *Store) Show(ctx context.Context, id string) (waitlist.Show, error) {
 	if err != nil {
 		return show, err
 	}
-	return show, s.fillShow(ctx, &show)
+	err = s.fillShow(ctx, &show)
+	return show, err
 }
 
 // Shows are those after the id, by id.
@@ -210,12 +212,13 @@ func (s *Store) PauseShow(ctx context.Context, id string, staff, paused bool) (n
 	if staff {
 		column = "paused_staff"
 	}
-	return no, s.inShow(ctx, "pause a show", id, &no, func(tx pgx.Tx, m moment) error {
+	err = s.inShow(ctx, "pause a show", id, &no, func(tx pgx.Tx, m moment) error {
 		if _, err := tx.Exec(ctx, `UPDATE shows SET `+column+` = $2 WHERE show_no = $1`, no, paused); err != nil {
 			return err
 		}
 		return due(ctx, tx, no, m.now)
 	})
+	return no, err
 }
 
 // inShow runs f under the exclusive lock of a show.
@@ -239,7 +242,7 @@ func (s *Store) inShow(ctx context.Context, what, id string, no *int32, f func(t
 
 // CancelShow cancels a show and each of its openings.
 func (s *Store) CancelShow(ctx context.Context, id string) (no int32, err error) {
-	return no, s.inShow(ctx, "cancel a show", id, &no, func(tx pgx.Tx, m moment) error {
+	err = s.inShow(ctx, "cancel a show", id, &no, func(tx pgx.Tx, m moment) error {
 		tag, err := tx.Exec(ctx, `UPDATE shows SET cancelled = true WHERE show_no = $1 AND NOT cancelled`, no)
 		if err != nil || tag.RowsAffected() == 0 {
 			return err
@@ -251,4 +254,5 @@ func (s *Store) CancelShow(ctx context.Context, id string) (no int32, err error)
 		}
 		return s.cancel(ctx, tx, no, open, m)
 	})
+	return no, err
 }
