@@ -87,7 +87,7 @@ type batchOpenings struct {
 }
 
 func (s *Server) batchOpenings(ctx context.Context, in *batchOpenings) (*Answer[BatchResults], error) {
-	var batch rawBatch = in.Body.value
+	var batch rawBatch = in.Body.value // named, or staticcheck takes the type for unused
 	items := batch.Openings
 	if len(items) > maxBatch {
 		return nil, waitlist.Wrong("openings", "openings has %d items; at most %d are allowed", len(items), maxBatch)

@@ -27,7 +27,7 @@ var calls = []struct {
 	status       int
 	store        []string
 }{
-	{false, "PUT", "/v1/shows/s1", goodShow, 201, []string{"PutShow", "Show"}},
+	{false, "PUT", "/v1/shows/s1", goodShow, 201, []string{"PutShow"}},
 	{false, "GET", "/v1/shows", "", 200, []string{"Shows"}},
 	{false, "GET", "/v1/shows/s1", "", 200, []string{"Show"}},
 	{false, "DELETE", "/v1/shows/s1", "", 204, []string{"CancelShow"}},

@@ -22,7 +22,7 @@ func (s *Server) admitClaim(ctx context.Context, show, fan string) error {
 		return err
 	}
 	if !ok {
-		return refuse("rate_limited", "too many claims at once; try again after the time in Retry-After").after(after)
+		return refuse(rateLimited, "too many claims at once; try again after the time in Retry-After").after(after)
 	}
 	return nil
 }

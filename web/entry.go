@@ -80,8 +80,8 @@ func (s *Server) join(ctx context.Context, in *join) (*Answer[Entry], error) {
 	return view(waitlist.Joined{Entry: e, New: created})
 }
 
-// located is the entry with its position, which joins and changes do not work
-// out. They stand even when it cannot be had.
+// located is the entry with its position, which a join works out for new entries
+// alone. It stands even when that cannot be had.
 func (s *Server) located(ctx context.Context, show string, e waitlist.Entry) waitlist.Entry {
 	if e.Position == 0 && e.Active() {
 		if full, err := s.cfg.Lines.Entry(ctx, show, e.FanID); err == nil {
@@ -147,7 +147,6 @@ func (s *Server) changeEntry(ctx context.Context, in *changeEntry) (*Answer[Entr
 	if err != nil {
 		return nil, err
 	}
-	e = s.located(ctx, in.Show, e)
 	return answer(200, entryView(&e))
 }
 

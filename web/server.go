@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fanline/notifier"
+	"fanline/waitlist"
 )
 
 // Config is what a Server stands on. Lines, Inbox and Stream are required.
@@ -145,7 +146,7 @@ func (s *Server) route() {
 	s.router = chi.NewMux()
 	s.router.Use(s.observe, canonical, s.cors, s.authenticate, middleware.GetHead)
 	s.router.NotFound(func(w http.ResponseWriter, _ *http.Request) {
-		refuse("not_found", "there is nothing at this path").write(w)
+		refuse(waitlist.NotFound, "there is nothing at this path").write(w)
 	})
 	s.router.MethodNotAllowed(s.methodNotAllowed)
 

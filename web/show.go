@@ -127,10 +127,6 @@ func (s *Server) putShow(ctx context.Context, in *putShow) (*Answer[Show], error
 	if err != nil {
 		return nil, err
 	}
-	// The store answers with what it wrote; the rest is worked out on reading.
-	if full, err := s.cfg.Lines.Show(ctx, in.Show); err == nil {
-		show = full
-	}
 	return made(created, showView(&show))
 }
 
