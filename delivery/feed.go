@@ -114,11 +114,3 @@ type Acts interface {
 	// Read marks items read. Reading is an act.
 	Read(ctx context.Context, fanID string, ids []string) error
 }
-
-// Waker wakes the instances that hold fans' sockets, so that they look at their
-// Feed now. A wake an instance, not a fan.
-type Waker interface {
-	WakeFans(ctx context.Context, fans []int64) error
-	// WakeAll wakes every live instance.
-	WakeAll(ctx context.Context) error
-}

@@ -236,12 +236,7 @@ func retryAfter(n int) time.Duration {
 }
 
 // Wake is a hint to look at the Feed now. It never blocks; hints that come before the look begins are one.
-func (h *Hub) Wake() {
-	select {
-	case h.wake <- struct{}{}:
-	default:
-	}
-}
+func (h *Hub) Wake() { poke(h.wake) }
 
 // Draining says that Stop was called.
 func (h *Hub) Draining() bool {

@@ -77,7 +77,7 @@ type Local interface {
 }
 
 // Registry knows which instance holds which fan's sockets, in Redis. One that is not started can wake others: that is
-// enough for a process without sockets. It is a Presence and a Waker.
+// enough for a process without sockets. It is a Presence, and fanout's Waker.
 //
 // Redis is brought to what connections holds, not fed with events: what is to be written waits as a set of fans, so that
 // events of a connection cannot overtake each other, and an outage of Redis costs no memory beyond the fans.
@@ -215,7 +215,7 @@ func (r *Registry) dirtyCount() int {
 	return len(r.dirty)
 }
 
-// holds says whether this instance has one of the fans, and is started.
+// holds returns the hub of this instance if it has one of the fans, and is started; else nil.
 func (r *Registry) holds(fans []int64) Local {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -114,15 +114,10 @@ type Openings interface {
 	StrategyOf(ctx context.Context, openingNo int64) (waitlist.Strategy, error)
 }
 
-// Decider has a show decided and waits for it.
-type Decider interface {
-	Nudge(showNo int32)
-}
-
 // Handler is the subscriber of one strategy: it sees to it that an opening which
 // was recorded for the strategy is decided. The process that recorded it does so
 // at once; this is the second way, which a crash does not end.
-func Handler(name waitlist.Strategy, openings Openings, clock Decider) notifier.Handler {
+func Handler(name waitlist.Strategy, openings Openings, clock waitlist.Nudger) notifier.Handler {
 	return func(ctx context.Context, e notifier.EventArgs) error {
 		if e.Type != notifier.OpeningRecorded {
 			return nil

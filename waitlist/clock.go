@@ -79,7 +79,7 @@ type Clock struct {
 	busy    map[int32]bool
 	failing map[int32]bool // whose last decision failed, which was logged
 	alarms  map[int32]bool // that have one set
-	wake    chan struct{}  // one slot
+	wake    chan struct{}  // a slot a worker
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
 }
@@ -122,9 +122,14 @@ func (c *Clock) Nudge(showNo int32) {
 	c.mu.Lock()
 	c.waiting[showNo] = true
 	c.mu.Unlock()
+	c.poke()
+}
+
+// poke has a worker look for a show to decide.
+func (c *Clock) poke() {
 	select {
 	case c.wake <- struct{}{}:
-	default:
+	default: // as many are to look as there are workers
 	}
 }
 
@@ -178,10 +183,7 @@ func (c *Clock) decide(ctx context.Context, no int32) {
 	}
 	c.mu.Unlock()
 	if again {
-		select {
-		case c.wake <- struct{}{}:
-		default:
-		}
+		c.poke()
 	}
 	if err != nil {
 		// The due row stands, so that the next look tries again.

@@ -60,10 +60,10 @@ type Source interface {
 // line reads the show's line for one decision: each stretch of it once, shared by
 // the openings that walk it.
 type line struct {
-	src      Source
-	groups   []Group
-	known    bool
-	stretchs map[From]*stretch
+	src       Source
+	groups    []Group
+	known     bool
+	stretches map[From]*stretch
 }
 
 // stretch is a group's entries from a place on, as far as they were read.
@@ -75,7 +75,7 @@ type stretch struct {
 	pages   int
 }
 
-func newLine(src Source) *line { return &line{src: src, stretchs: map[From]*stretch{}} }
+func newLine(src Source) *line { return &line{src: src, stretches: map[From]*stretch{}} }
 
 func (l *line) all(ctx context.Context) ([]Group, error) {
 	if !l.known {
@@ -89,10 +89,10 @@ func (l *line) all(ctx context.Context) ([]Group, error) {
 }
 
 func (l *line) stretch(from From) *stretch {
-	s := l.stretchs[from]
+	s := l.stretches[from]
 	if s == nil {
 		s = &stretch{from: from, next: from.Place}
-		l.stretchs[from] = s
+		l.stretches[from] = s
 	}
 	return s
 }
