@@ -42,8 +42,8 @@ type app struct {
 // drainTime is how long an instance that stops gives its connections and requests.
 const drainTime = 10 * time.Second
 
-// newApp joins the parts together. Nothing runs before run, but the addresses are
-// bound, so that a wrong one is known at once.
+// newApp joins the parts together. Nothing works before run, but the addresses are
+// bound, so that a wrong one is known at once, and the database's clock is kept.
 func newApp(ctx context.Context, s *settings, log *slog.Logger) (*app, error) {
 	a := &app{log: log}
 	if err := a.join(ctx, s); err != nil {

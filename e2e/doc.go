@@ -14,11 +14,14 @@
 //	line_test.go     whose turn it is, over two instances
 //	rush_test.go     many at once: claims, reports, joins
 //	socket_test.go   a fan's sockets on two instances: coming back, and two at once
+//	stream_test.go   a socket cut at random moments
+//	once_test.go     requests with an idempotency key, through kill -9
 //	kill_test.go     kill -9 of an instance
 //	outage_test.go   Redis, Postgres and the queue's listener away, and back
 //	stop_test.go     stopping as asked; readiness and metrics
 //	command_test.go  the other commands, and bad configuration
 //	dev_test.go      fanline dev
+//	ship_test.go     what the image holds, built and run without one
 //	arch_test.go     which package may import which
 //
 // The faults come at random moments, drawn from a seed that is printed: -e2e.seed

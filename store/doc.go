@@ -1,8 +1,11 @@
 // Package store keeps everything in Postgres, behind the interfaces of the
-// packages that use it: waitlist.Store, notifier.Inbox and delivery.Feed.
+// packages that use it: waitlist.Store, notifier.Inbox, delivery.Feed and Lines,
+// fanout.Openings, web.Answers and admin.Records. It also opens the Redis that
+// others use (redis.go); nothing is kept there.
 //
-// Each method is one transaction that does one whole step: rows, event and jobs
-// together. pgx.Tx never leaves the package. Transactions are read committed and
+// Each method that changes something is one transaction that does one whole step:
+// rows, event and jobs together. Where one goes from show to show (EraseFan, Wake)
+// it is one a show, and may be called again when it broke off. pgx.Tx never leaves the package. Transactions are read committed and
 // take their locks in this order: the lock of an idempotency key, which is only
 // tried (once.go), the show's advisory lock (a statement of its own, so that the
 // next one sees what it waited for), the opening's row, entries by number, seats by
@@ -15,5 +18,7 @@
 // what a turn is worth is worked out by waitlist, which the few statements that
 // select by a turn's times repeat in the same integers.
 //
-// All methods may be called concurrently.
+// All methods may be called concurrently, but for those of Lines and Feed.News. The
+// goroutines are those of Clock and Keeper, which end with their Stop. The package
+// imports waitlist, notifier and delivery, pgx, River, goose and go-redis.
 package store

@@ -9,7 +9,7 @@
 //
 // Service is what the rest of the program calls; it checks input, gathers joins
 // and claims into batches, and has shows decided through Clock, the deadline
-// clock. Store keeps it all; each of its methods is one transaction.
+// clock. Store keeps it all, each step in one transaction.
 //
 // Everything here may be called concurrently. The package imports the standard
 // library alone.

@@ -142,7 +142,7 @@ type EntryFilter struct {
 type Change struct {
 	Decision int64
 	At       time.Time
-	What     string // joined, rejoined, left, moved, ...
+	What     string // rejoined, left, moved, ...; a first join is not logged
 	Reason   string
 	Before   Entry
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Store keeps the line. Each method is one step in one transaction, done whole or
-// not at all. Methods answer an unknown show, opening, fan or claim with NotFound,
+// not at all; EraseFan and Wake are one a show. Methods answer an unknown show, opening, fan or claim with NotFound,
 // and a cancelled show with Closed where it matters.
 type Store interface {
 	ShowStore
@@ -138,7 +138,7 @@ func (s *Service) CancelShow(ctx context.Context, show string) error {
 // EntryStore keeps entries.
 type EntryStore interface {
 	// Join takes up to 1,000 joins in order, at most MaxKeyed of them with a key. It
-	// answers each; Entry.Position is not filled in.
+	// answers each; Entry.Position is filled in for new ones alone.
 	Join(ctx context.Context, show string, batch []Join) ([]Joined, int32, error)
 	Entry(ctx context.Context, show, fan string) (Entry, error)
 	Entries(ctx context.Context, show string, f EntryFilter) ([]Entry, error)

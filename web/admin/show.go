@@ -32,7 +32,7 @@ type showRow struct {
 	Status string
 }
 
-// Find is the text to find shows by, as the database takes it.
+// find is the text to find shows by, as the database takes it.
 func find(r *http.Request) string {
 	q := r.URL.Query().Get("q")
 	if !utf8.ValidString(q) || utf8.RuneCountInString(q) > waitlist.MaxTitle || waitlist.CheckText("q", q, false, waitlist.MaxTitle) != nil {
