@@ -27,18 +27,6 @@ func (s *Store) FindShows(ctx context.Context, text, after string, limit int) ([
 	return shows, nil
 }
 
-// Changes are the newest changes of an entry, newest first.
-func (s *Store) Changes(ctx context.Context, e *waitlist.Entry, limit int) ([]waitlist.Change, error) {
-	rows, err := s.pool.Query(ctx, `
-		SELECT eno, decision, at, what, reason, place, tier, party, state, dormant
-		FROM entry_log WHERE show_no = $1 AND eno = $2 ORDER BY id DESC LIMIT $3`, e.ShowNo, e.No, limit)
-	return all(rows, err, func(row pgx.CollectableRow) (c waitlist.Change, err error) {
-		b := &c.Before
-		err = row.Scan(&b.No, &c.Decision, &c.At, &c.What, &c.Reason, &b.Place, &b.Tier, &b.Party, &b.State, &b.Dormant)
-		return c, err
-	})
-}
-
 // Seats are the labelled seats of an opening, in their order, the first limit.
 func (s *Store) Seats(ctx context.Context, openingNo int64, limit int) ([]waitlist.Seat, error) {
 	rows, err := s.pool.Query(ctx, `

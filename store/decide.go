@@ -227,7 +227,7 @@ func (d *decision) missedIn(ctx context.Context, look []closedTurns) ([]int64, e
 	var openings, enos []int64
 	for i := range look {
 		w := &look[i]
-		for _, m := range members[waveKey{w.OpeningNo, w.N}][w.MissesDone:w.closed] {
+		for _, m := range members[w.Ref()][w.MissesDone:w.closed] {
 			if w.Opens(m.K).Before(w.CloseCap) {
 				openings, enos = append(openings, w.OpeningNo), append(enos, m.EntryNo)
 			}
@@ -285,7 +285,7 @@ func (d *decision) readLive(ctx context.Context, nos []int64, byNo map[int64]*wa
 	for _, w := range waves {
 		o := byNo[w.OpeningNo]
 		o.Waves = append(o.Waves, waitlist.LiveWave{
-			Wave: w, Members: members[waveKey{w.OpeningNo, w.N}], Acted: acted[w.OpeningNo],
+			Wave: w, Members: members[w.Ref()], Acted: acted[w.OpeningNo],
 		})
 	}
 	return nil

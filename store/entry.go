@@ -67,16 +67,6 @@ func lockEntries(ctx context.Context, tx pgx.Tx, no int32, enos []int64) ([]wait
 	return all(rows, err, scanEntry)
 }
 
-// logEntries keeps what entries are before the statement that changes them. Under
-// the shared lock the caller holds the rows' locks.
-func logEntries(ctx context.Context, tx pgx.Tx, no int32, enos []int64, m moment, what, reason string) error {
-	_, err := tx.Exec(ctx, `
-		INSERT INTO entry_log (show_no, eno, decision, at, what, reason, place, tier, party, state, dormant)
-		SELECT show_no, eno, $3, $4, $5, $6, place, tier, party, state, dormant
-		FROM entries WHERE show_no = $1 AND eno = ANY($2) ORDER BY eno`, no, enos, m.decision, m.now, what, reason)
-	return err
-}
-
 // wake ends the dormancy of entries whose fan acted.
 func wake(ctx context.Context, tx pgx.Tx, no int32, enos []int64, m moment) error {
 	if err := logEntries(ctx, tx, no, enos, m, "woke", ""); err != nil {

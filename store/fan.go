@@ -134,3 +134,46 @@ func forgetBy(ctx context.Context, tx pgx.Tx, statements []string, args ...any) 
 	}
 	return nil
 }
+
+// FanNo returns the number of a fan, who exists from the first call that names it.
+func (s *Store) FanNo(ctx context.Context, fan string) (int64, error) {
+	nos, err := s.fanNos(ctx, []string{fan})
+	return nos[fan], err
+}
+
+// fanNos returns the numbers of fans, who exist from the first call that names
+// them. New ones are inserted sorted, so that two batches cannot deadlock.
+func (s *Store) fanNos(ctx context.Context, ids []string) (map[string]int64, error) {
+	nos := make(map[string]int64, len(ids))
+	read := func() error {
+		rows, err := s.pool.Query(ctx, `
+			SELECT f.fan_id, f.fan_no FROM unnest($1::text[]) k (id)
+			CROSS JOIN LATERAL (SELECT fan_id, fan_no FROM fans WHERE fan_id = k.id LIMIT 1) f`, ids)
+		if err != nil {
+			return err
+		}
+		var id string
+		var no int64
+		_, err = pgx.ForEachRow(rows, []any{&id, &no}, func() error { nos[id] = no; return nil })
+		return err
+	}
+	if err := read(); err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, id := range ids {
+		if nos[id] == 0 {
+			missing = append(missing, id)
+		}
+	}
+	if len(missing) == 0 {
+		return nos, nil
+	}
+	if _, err := s.pool.Exec(ctx, `
+		INSERT INTO fans (fan_id) SELECT DISTINCT id FROM unnest($1::text[]) id ORDER BY id
+		ON CONFLICT DO NOTHING`, missing); err != nil {
+		return nil, err
+	}
+	ids = missing
+	return nos, read()
+}

@@ -74,13 +74,13 @@ func (f *Feed) News(ctx context.Context, after delivery.Cursor, here func(int64)
 
 // notices are what events mean for the fans who are here.
 func (f *Feed) notices(ctx context.Context, events []liveEvent, here func(int64) bool) ([]delivery.Notice, error) {
-	var waves []waveKey
+	var waves []waitlist.WaveRef
 	var ended []int64
 	fans := map[int64]time.Time{} // with the earliest event about them
 	for _, e := range events {
 		switch e.kind {
 		case notifier.OpeningWave:
-			waves = append(waves, waveKey{e.opening, e.n})
+			waves = append(waves, waitlist.WaveRef{OpeningNo: e.opening, N: e.n})
 		case notifier.OpeningFilled, notifier.OpeningCancelled:
 			ended = append(ended, e.opening)
 		default:
@@ -130,14 +130,14 @@ func (f *Feed) read(ctx context.Context, after delivery.Cursor) ([]liveEvent, er
 
 // waves returns the turns of new waves for the fans who are here, whichever
 // strategy: the members are read once a wave and matched with the sockets.
-func (f *Feed) waves(ctx context.Context, keys []waveKey, now time.Time, here func(int64) bool) ([]delivery.Notice, error) {
+func (f *Feed) waves(ctx context.Context, keys []waitlist.WaveRef, now time.Time, here func(int64) bool) ([]delivery.Notice, error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
 	var openings []int64
 	var ns []int32
 	for _, k := range keys {
-		openings, ns = append(openings, k.opening), append(ns, int32(k.n))
+		openings, ns = append(openings, k.OpeningNo), append(ns, int32(k.N))
 	}
 	rows, err := f.s.pool.Query(ctx, `
 		SELECT `+waveColumns+`, o.opening_id, s.show_id, s.name, s.venue, s.time_zone, s.url, s.templates
@@ -168,7 +168,7 @@ func (f *Feed) waves(ctx context.Context, keys []waveKey, now time.Time, here fu
 	var notices []delivery.Notice
 	for i := range list {
 		w := &list[i].Wave
-		for _, m := range members[waveKey{w.OpeningNo, w.N}] {
+		for _, m := range members[w.Ref()] {
 			if !here(m.FanNo) || !w.Opens(m.K).Before(w.Closes(m.K)) {
 				continue
 			}

@@ -186,14 +186,6 @@ func unreadOf(ctx context.Context, q querier, fan int64, now time.Time) (n int, 
 	return n, err
 }
 
-// now is the database's time.
-func (s *Store) now(ctx context.Context) (time.Time, error) { return nowIn(ctx, s.pool) }
-
-func nowIn(ctx context.Context, q querier) (now time.Time, err error) {
-	err = q.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now)
-	return now, err
-}
-
 // MarkRead marks items of the fan that exist as read.
 func (s *Store) MarkRead(ctx context.Context, fan string, ids []string) (unread int, err error) {
 	no, err := s.FanNo(ctx, fan)
@@ -238,10 +230,4 @@ func (s *Store) MarkAllRead(ctx context.Context, fan string, t time.Time) (unrea
 		return unread, 0, err
 	})
 	return unread, err
-}
-
-// FanNo returns the number of a fan, who exists from the first call that names it.
-func (s *Store) FanNo(ctx context.Context, fan string) (int64, error) {
-	nos, err := s.fanNos(ctx, []string{fan})
-	return nos[fan], err
 }

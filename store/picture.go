@@ -166,7 +166,7 @@ func (s *Store) skippedIn(ctx context.Context, q querier, no int32, entries []wa
 			if w == nil || slices.ContainsFunc(tellings[e.No], func(t waitlist.Telling) bool { return t.OpeningNo == o.No }) {
 				continue
 			}
-			if o.Skips(w, members[waveKey{w.OpeningNo, w.N}], e.AsOf(w.Decision, logs[e.No]), tellings[e.No]) != "" {
+			if o.Skips(w, members[w.Ref()], e.AsOf(w.Decision, logs[e.No]), tellings[e.No]) != "" {
 				skipped[e.No] = true
 			}
 		}

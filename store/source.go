@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -135,29 +134,4 @@ func (s *source) Holding(ctx context.Context) ([]waitlist.Candidate, error) {
 	rows, err := s.tx.Query(ctx, `
 		SELECT `+candidateColumns+` FROM entries e WHERE e.show_no = $1 AND e.state = 'holding'`, s.show)
 	return all(rows, err, scanCandidate)
-}
-
-// DueSoon are the shows with something due now or within a time, the soonest first.
-func (s *Store) DueSoon(ctx context.Context, within time.Duration) ([]waitlist.Due, error) {
-	rows, err := s.pool.Query(ctx, `
-		SELECT show_no, min(at), clock_timestamp() FROM due WHERE at <= clock_timestamp() + $1 GROUP BY show_no
-		ORDER BY min(at) LIMIT 1000`, within)
-	return all(rows, err, func(row pgx.CollectableRow) (d waitlist.Due, err error) {
-		var at, now time.Time
-		err = row.Scan(&d.ShowNo, &at, &now)
-		d.In = at.Sub(now)
-		return d, err
-	})
-}
-
-// Sweep makes due every show that has an open opening, seats not handed back or a
-// held claim, and nothing due at all.
-func (s *Store) Sweep(ctx context.Context) (int, error) {
-	tag, err := s.pool.Exec(ctx, `
-		INSERT INTO due (show_no, at)
-		SELECT show_no, clock_timestamp() FROM (
-			SELECT show_no FROM openings WHERE state = 'open' OR NOT handed_back
-			UNION SELECT show_no FROM claims WHERE state = 'held') u
-		WHERE NOT EXISTS (SELECT FROM due d WHERE d.show_no = u.show_no)`)
-	return int(tag.RowsAffected()), err
 }

@@ -141,28 +141,6 @@ func look(ctx context.Context, q querier, showNo int32) (m moment, err error) {
 	return m, err
 }
 
-// due asks for a decision at a moment.
-func due(ctx context.Context, tx pgx.Tx, showNo int32, at ...time.Time) error {
-	_, err := tx.Exec(ctx, `INSERT INTO due (show_no, at) SELECT $1, unnest($2::timestamptz[])`, showNo, at)
-	return err
-}
-
-// dueIfOpen asks for a decision now where an opening waits for one: joins to a
-// show without openings need none. An opening that is being recorded right now
-// asks for its own, which waits for this transaction.
-func dueIfOpen(ctx context.Context, tx pgx.Tx, showNo int32, at time.Time) error {
-	_, err := askedIfOpen(ctx, tx, showNo, at)
-	return err
-}
-
-// askedIfOpen is dueIfOpen that says whether it asked.
-func askedIfOpen(ctx context.Context, tx pgx.Tx, showNo int32, at time.Time) (bool, error) {
-	tag, err := tx.Exec(ctx, `
-		INSERT INTO due (show_no, at)
-		SELECT $1, $2 WHERE EXISTS (SELECT FROM openings WHERE show_no = $1 AND state = 'open')`, showNo, at)
-	return tag.RowsAffected() > 0, err
-}
-
 func notFound(err error, what, id string) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return waitlist.Refuse(waitlist.NotFound, "there is no %s %q", what, id)
@@ -176,4 +154,12 @@ func all[T any](rows pgx.Rows, err error, scan func(row pgx.CollectableRow) (T, 
 		return nil, err
 	}
 	return pgx.CollectRows(rows, scan)
+}
+
+// now is the database's time.
+func (s *Store) now(ctx context.Context) (time.Time, error) { return nowIn(ctx, s.pool) }
+
+func nowIn(ctx context.Context, q querier) (now time.Time, err error) {
+	err = q.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now)
+	return now, err
 }

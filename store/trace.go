@@ -26,12 +26,7 @@ func (s *Store) Trace(ctx context.Context, show, fan string, before int64, limit
 		return s.traceEntry(ctx, tx, &f, fan)
 	})
 	f.MembersOf = func(waves []waitlist.Wave) (map[waitlist.WaveRef][]waitlist.Member, error) {
-		found, err := membersOf(ctx, s.pool, waves)
-		members := make(map[waitlist.WaveRef][]waitlist.Member, len(found))
-		for k, ms := range found {
-			members[waitlist.WaveRef{OpeningNo: k.opening, N: k.n}] = ms
-		}
-		return members, err
+		return membersOf(ctx, s.pool, waves)
 	}
 	return f, err
 }
@@ -81,7 +76,7 @@ func (s *Store) traceEntry(ctx context.Context, tx pgx.Tx, f *waitlist.TraceFact
 
 func traceLog(ctx context.Context, tx pgx.Tx, f *waitlist.TraceFacts) error {
 	rows, err := tx.Query(ctx, `
-		SELECT l.eno, l.decision, l.at, l.what, l.reason, l.place, l.tier, l.party, l.state, l.dormant, coalesce(o.opening_id, '')
+		SELECT `+changeColumns+`, coalesce(o.opening_id, '')
 		FROM entry_log l LEFT JOIN openings o USING (opening_no) WHERE l.show_no = $1 AND l.eno = $2 ORDER BY l.id`,
 		f.Show.No, f.Entry.No)
 	if err != nil {
@@ -89,11 +84,8 @@ func traceLog(ctx context.Context, tx pgx.Tx, f *waitlist.TraceFacts) error {
 	}
 	f.GivenAt = map[int]string{}
 	var c waitlist.Change
-	b := &c.Before
 	var given string
-	_, err = pgx.ForEachRow(rows, []any{
-		&b.No, &c.Decision, &c.At, &c.What, &c.Reason, &b.Place, &b.Tier, &b.Party, &b.State, &b.Dormant, &given,
-	}, func() error {
+	_, err = pgx.ForEachRow(rows, append(changeFields(&c), &given), func() error {
 		if given != "" {
 			f.GivenAt[len(f.Log)] = given
 		}

@@ -76,20 +76,14 @@ func (m *memberRow) at(i int) waitlist.Member {
 	}
 }
 
-// waveKey names a wave.
-type waveKey struct {
-	opening int64
-	n       int
-}
-
 // membersOf reads waves with their members, by turn.
-func membersOf(ctx context.Context, q querier, waves []waitlist.Wave) (map[waveKey][]waitlist.Member, error) {
-	members := make(map[waveKey][]waitlist.Member, len(waves))
+func membersOf(ctx context.Context, q querier, waves []waitlist.Wave) (map[waitlist.WaveRef][]waitlist.Member, error) {
+	members := make(map[waitlist.WaveRef][]waitlist.Member, len(waves))
 	var openings []int64
 	var ns []int32
 	for i := range waves {
 		if w := &waves[i]; w.Size > 0 {
-			members[waveKey{w.OpeningNo, w.N}] = make([]waitlist.Member, w.Size)
+			members[w.Ref()] = make([]waitlist.Member, w.Size)
 			openings, ns = append(openings, w.OpeningNo), append(ns, int32(w.N))
 		}
 	}
@@ -101,7 +95,7 @@ func membersOf(ctx context.Context, q querier, waves []waitlist.Wave) (map[waveK
 		JOIN wave_members m USING (opening_no, n)`, openings, ns)
 	list, err := all(rows, err, scanMemberRow)
 	for i := range list {
-		into := members[waveKey{list[i].opening, list[i].n}]
+		into := members[waitlist.WaveRef{OpeningNo: list[i].opening, N: list[i].n}]
 		for j := range list[i].enos {
 			m := list[i].at(j)
 			into[m.K] = m
@@ -180,7 +174,7 @@ func (s *Store) reports(ctx context.Context, of map[int64]*waitlist.Opening, wav
 	}
 	reports := make([]waitlist.WaveReport, len(waves))
 	for i, w := range waves {
-		ms := members[waveKey{w.OpeningNo, w.N}]
+		ms := members[w.Ref()]
 		r := waitlist.WaveReport{Wave: w, ClosesAt: w.LastCloses(), Skipped: past.skipped(of[w.OpeningNo], &w, ms)}
 		if len(ms) > 0 {
 			r.FromPlace, r.ToPlace = ms[0].Place, ms[len(ms)-1].Place

@@ -52,12 +52,6 @@ type TraceOpening struct {
 	Waves []Wave
 }
 
-// WaveRef names a wave.
-type WaveRef struct {
-	OpeningNo int64
-	N         int
-}
-
 // TraceStore reads traces.
 type TraceStore interface {
 	// Trace reads a page of openings, newest first, those before the number (0:
@@ -102,7 +96,7 @@ func (f *TraceFacts) judge() ([]Traced, error) {
 			facts := f.Facts
 			facts.Opening, facts.Own, facts.Waves = &o.Opening, o.Own, o.Waves
 			facts.Members = func(w *Wave) ([]Member, error) {
-				ms, ok := members[WaveRef{w.OpeningNo, w.N}]
+				ms, ok := members[w.Ref()]
 				if !ok {
 					missing = append(missing, *w)
 					return nil, errMembers
@@ -123,8 +117,7 @@ func (f *TraceFacts) judge() ([]Traced, error) {
 				return nil, err
 			}
 			for _, w := range missing {
-				ref := WaveRef{w.OpeningNo, w.N}
-				members[ref] = found[ref]
+				members[w.Ref()] = found[w.Ref()]
 			}
 		}
 		open = again

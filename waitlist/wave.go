@@ -24,6 +24,15 @@ type Wave struct {
 	MissesDone int
 }
 
+// WaveRef names a wave.
+type WaveRef struct {
+	OpeningNo int64
+	N         int
+}
+
+// Ref is the wave's name.
+func (w *Wave) Ref() WaveRef { return WaveRef{w.OpeningNo, w.N} }
+
 // NoWalk is the WalkedTo of a decision that walked past nobody.
 const NoWalk = -1 << 62
 
