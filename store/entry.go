@@ -13,15 +13,20 @@ import (
 const entryColumns = `e.show_no, e.eno, e.fan_no, e.place, e.tier, e.party, e.state, e.dormant, e.missed,
 	e.joined_at, e.joined_decision`
 
+func entryFields(e *waitlist.Entry) []any {
+	return []any{
+		&e.ShowNo, &e.No, &e.FanNo, &e.Place, &e.Tier, &e.Party, &e.State, &e.Dormant, &e.Missed,
+		&e.JoinedAt, &e.JoinedDecision,
+	}
+}
+
 func scanEntry(row pgx.CollectableRow) (e waitlist.Entry, err error) {
-	err = row.Scan(&e.ShowNo, &e.No, &e.FanNo, &e.Place, &e.Tier, &e.Party, &e.State, &e.Dormant, &e.Missed,
-		&e.JoinedAt, &e.JoinedDecision)
+	err = row.Scan(entryFields(&e)...)
 	return e, err
 }
 
 func scanNamedEntry(row pgx.CollectableRow) (e waitlist.Entry, err error) {
-	err = row.Scan(&e.ShowNo, &e.No, &e.FanNo, &e.Place, &e.Tier, &e.Party, &e.State, &e.Dormant, &e.Missed,
-		&e.JoinedAt, &e.JoinedDecision, &e.FanID)
+	err = row.Scan(append(entryFields(&e), &e.FanID)...)
 	return e, err
 }
 
@@ -144,9 +149,7 @@ func (s *Store) FanEntries(ctx context.Context, fan string) ([]waitlist.FanEntry
 		FROM fans f JOIN entries e USING (fan_no) JOIN shows s USING (show_no)
 		WHERE f.fan_id = $1 AND e.state IN ('waiting', 'holding') AND NOT s.cancelled ORDER BY s.show_id LIMIT 500`, fan)
 	list, err := all(rows, err, func(row pgx.CollectableRow) (fe waitlist.FanEntry, err error) {
-		e := &fe.Entry
-		err = row.Scan(&e.ShowNo, &e.No, &e.FanNo, &e.Place, &e.Tier, &e.Party, &e.State, &e.Dormant, &e.Missed,
-			&e.JoinedAt, &e.JoinedDecision, &e.FanID, &fe.ShowID)
+		err = row.Scan(append(entryFields(&fe.Entry), &fe.FanID, &fe.ShowID)...)
 		return fe, err
 	})
 	if err != nil {

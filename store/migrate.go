@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
@@ -24,9 +23,9 @@ const migrateLock = 0x66616e6c696e65 // "fanline"
 // while other instances serve, and by many at once: one does it, the others wait.
 func Migrate(ctx context.Context, url string) error {
 	// The URL is a pool's, which the server does not understand all of.
-	cfg, err := pgxpool.ParseConfig(url)
+	cfg, err := parseURL(url)
 	if err != nil {
-		return fmt.Errorf("DATABASE_URL cannot be read; it looks like postgres://user:password@host:5432/name")
+		return err
 	}
 	db := stdlib.OpenDB(*cfg.ConnConfig)
 	defer db.Close()

@@ -5,11 +5,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"fanline/delivery"
 	"fanline/waitlist"
 )
 
-// blockBits: a block of the line is 1,024 places, also below zero.
+// blockBits: a block of the line is 1,024 places, also below zero. delivery counts
+// by the same blocks, or this does not compile.
 const blockBits = 10
+
+var _ [delivery.LineBlockPlaces]struct{} = [1 << blockBits]struct{}{}
 
 // position counts the active entries before e: whole blocks by their counts, its
 // own block by index. It is 0 for an entry that is not active.

@@ -37,9 +37,9 @@ type Store struct {
 
 // Open connects to the database, which Migrate must have prepared.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	pc, err := pgxpool.ParseConfig(cfg.URL)
+	pc, err := parseURL(cfg.URL)
 	if err != nil {
-		return nil, fmt.Errorf("DATABASE_URL cannot be read; it looks like postgres://user:password@host:5432/name")
+		return nil, err
 	}
 	if pc.MaxConns < 8 {
 		pc.MaxConns = 24
@@ -68,6 +68,16 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		cfg.ReadThreshold = 10_000
 	}
 	return &Store{pool: pool, jobs: jobs, threshold: cfg.ReadThreshold, log: cfg.Log}, nil
+}
+
+// parseURL reads a database's URL. Its error does not repeat it: there may be a
+// password in it.
+func parseURL(url string) (*pgxpool.Config, error) {
+	pc, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, errors.New("DATABASE_URL cannot be read; it looks like postgres://user:password@host:5432/name")
+	}
+	return pc, nil
 }
 
 // Close waits for the connections in use.
