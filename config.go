@@ -25,13 +25,13 @@ type settings struct {
 	AdminUsers    string `env:"FANLINE_ADMIN_USERS" help:"Staff who may log in at /admin, as name:hash,... (fanline admin-hash makes hashes)."`
 	AdminPassword string `env:"FANLINE_ADMIN_PASSWORD" help:"Password of a single user, admin, instead."`
 
-	APIKeys         string `name:"api-keys" env:"FANLINE_API_KEYS" help:"Ticketing apps that may call, as name:secret,..."`
+	APIKeys         string `name:"api-keys" env:"FANLINE_API_KEYS" help:"Ticketing apps that may call, as name:secret with commas between."`
 	FanJWTSecret    string `name:"fan-jwt-secret" env:"FANLINE_FAN_JWT_SECRET" help:"Secret of the fans' tokens (HS256)."`
 	FanJWTPublicKey string `name:"fan-jwt-public-key" env:"FANLINE_FAN_JWT_PUBLIC_KEY" help:"Public key of the fans' tokens, PEM or its file."`
 	FanJWKSURL      string `name:"fan-jwks-url" env:"FANLINE_FAN_JWKS_URL" help:"Where the keys of the fans' tokens are published."`
 	FanJWTAudience  string `name:"fan-jwt-audience" env:"FANLINE_FAN_JWT_AUDIENCE" help:"Audience that the tokens must name."`
 	FanJWTIssuer    string `name:"fan-jwt-issuer" env:"FANLINE_FAN_JWT_ISSUER" help:"Issuer that the tokens must name."`
-	AllowedOrigins  string `env:"FANLINE_ALLOWED_ORIGINS" help:"Web origins that may call for fans, as https://host,..."`
+	AllowedOrigins  string `env:"FANLINE_ALLOWED_ORIGINS" help:"Web origins that may call for fans, as https://host with commas between."`
 
 	Lanes         string `env:"FANLINE_LANES" help:"Lanes that this process works: transactional,turns,bulk (default all)."`
 	ReadThreshold int64  `env:"FANLINE_READ_THRESHOLD" default:"10000" help:"More fans than this waiting, and a show is served by strategy read."`

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -105,6 +106,9 @@ func (d *devCommand) serve(ctx context.Context, s *settings, logs io.Writer) err
 		return err
 	}
 	a, err := newApp(ctx, s, log)
+	if bad := (*badConfig)(nil); errors.As(err, &bad) && bad.variable == "FANLINE_ADDR" {
+		return &badConfig{"--addr", bad.what + "; choose another, as in make run ARGS=--addr=127.0.0.1:8081"}
+	}
 	if err != nil {
 		return err
 	}
@@ -123,7 +127,7 @@ func (d *devCommand) serve(ctx context.Context, s *settings, logs io.Writer) err
 	if stopErr := <-ended; err == nil {
 		err = stopErr
 	}
-	fmt.Println("stopped; the data stay in", d.Data)
+	fmt.Printf("stopped; data and logs stay in %s, which may be deleted to begin afresh\n", d.Data)
 	return err
 }
 
@@ -133,7 +137,7 @@ func (d *devCommand) play(ctx context.Context, base, ops string) error {
 		Out: os.Stdout, Terminal: isTerminal(os.Stdout),
 		Addresses: []sim.Address{
 			{Name: "admin page", URL: base + "/admin  (name admin, password " + devStaff + ")"},
-			{Name: "API", URL: base + "/openapi.json"},
+			{Name: "API", URL: base + "/docs"},
 			{Name: "metrics", URL: "http://" + ops + "/metrics"},
 		},
 	})

@@ -50,7 +50,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	var c cli
-	parser, err := kong.New(&c, kong.Name("fanline"), kong.UsageOnError(),
+	parser, err := kong.New(&c, kong.Name("fanline"),
 		kong.Description("The waitlist notifier: when a held seat frees up, fans hear of it in the order they joined."))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "fanline:", err)
@@ -58,7 +58,7 @@ func run(args []string) int {
 	}
 	command, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "fanline:", err)
+		fmt.Fprintf(os.Stderr, "fanline: %v; fanline --help says what there is\n", err)
 		return exitBadConfig
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -170,7 +170,7 @@ func (a *actor) buy(o *opening, claim Claim) {
 	}
 	note := ""
 	if o.buy(max(1, claim.Seats)) {
-		note = "; every seat is sold"
+		note = "; the opening is filled"
 	}
 	a.tell(o, verbBought, "%s%s", a.name, note)
 	rest := 5*time.Second + share(draw(a.s.cfg.Seed, a.name, o.id, "rest").Float64(), 10*time.Second)

@@ -154,13 +154,16 @@ func at(day time.Time, hour int) time.Time {
 func (s *Story) front(ctx context.Context, n int) ([]string, error) {
 	s.frontMu.Lock()
 	defer s.frontMu.Unlock()
-	filter := EntryFilter{State: "waiting", AfterPlace: s.frontPlace, Limit: min(n, 500)}
+	filter := EntryFilter{AfterPlace: s.frontPlace, Limit: min(n, 500)}
 	var fans []string
 	for e, err := range s.app.Entries(ctx, stadiumShow, filter) {
 		if err != nil {
 			return fans, fmt.Errorf("read the front of the line: %w", err)
 		}
-		fans = append(fans, e.FanID)
+		// One who holds seats of an earlier start may be back in line in a moment.
+		if e.State == "waiting" || e.State == "holding" {
+			fans = append(fans, e.FanID)
+		}
 		if s.frontPlace = e.Place; len(fans) == n {
 			break
 		}

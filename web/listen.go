@@ -33,7 +33,7 @@ func (s *Server) ListenOps(ctx context.Context, addr string) (*Listener, error) 
 func (s *Server) listen(ctx context.Context, addr string, h http.Handler) (*Listener, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", addr, err)
+		return nil, err // it names the address
 	}
 	return &Listener{ln: ln, http: &http.Server{
 		Handler: h,
