@@ -19,12 +19,7 @@ func (s *Store) FindShows(ctx context.Context, text, after string, limit int) ([
 	if err != nil {
 		return nil, err
 	}
-	for i := range shows {
-		if err := s.fillShow(ctx, &shows[i]); err != nil {
-			return nil, err
-		}
-	}
-	return shows, nil
+	return shows, s.fillShows(ctx, s.pool, shows)
 }
 
 // Seats are the labelled seats of an opening, in their order, the first limit.

@@ -133,7 +133,7 @@ func (s *Store) recordOpening(ctx context.Context, tx pgx.Tx, show string, n wai
 func (s *Store) insertOpening(ctx context.Context, tx pgx.Tx, sh *waitlist.Show, n waitlist.NewOpening, print []byte, m moment) (bool, error) {
 	p := n.Policy.Over(sh.Policy)
 	if p.Strategy == waitlist.Auto {
-		if err := s.fillShowIn(ctx, tx, sh); err != nil {
+		if err := s.fillShow(ctx, tx, sh); err != nil {
 			return false, err
 		}
 		p.Strategy = waitlist.Choose(p.Strategy, sh.Waiting, s.threshold)

@@ -51,7 +51,7 @@ func (s *Store) PutShow(ctx context.Context, id string, c waitlist.ShowChange, c
 	if err != nil {
 		return waitlist.Show{}, false, err
 	}
-	err = s.fillShow(ctx, &show)
+	err = s.fillShow(ctx, s.pool, &show)
 	return show, created, err
 }
 
@@ -162,21 +162,39 @@ func jsonOf(v any) []byte {
 	return b
 }
 
-// fillShow adds what is worked out on reading.
-func (s *Store) fillShow(ctx context.Context, show *waitlist.Show) error {
-	return s.fillShowIn(ctx, s.pool, show)
+// fillShow adds what is worked out on reading. In a transaction q is that: one that
+// waited for a second connection would wait for ever when as many as the pool has do
+// so at once.
+func (s *Store) fillShow(ctx context.Context, q querier, show *waitlist.Show) error {
+	one := []waitlist.Show{*show}
+	err := s.fillShows(ctx, q, one)
+	*show = one[0]
+	return err
 }
 
-// fillShowIn is fillShow for those in a transaction: one that waited for a second
-// connection would wait for ever when as many as the pool has do so at once.
-func (s *Store) fillShowIn(ctx context.Context, q querier, show *waitlist.Show) error {
-	err := q.QueryRow(ctx, `
-		SELECT (SELECT coalesce(sum(active + dormant), 0) FROM (
-				SELECT active, dormant FROM line_blocks WHERE show_no = $1
-				UNION ALL SELECT active, dormant FROM line_deltas WHERE show_no = $1) c),
-			(SELECT count(*) FROM openings WHERE show_no = $1 AND state = 'open')`, show.No).
-		Scan(&show.Waiting, &show.OpeningsOpen)
-	show.Strategy = waitlist.Choose(show.Policy.Strategy, show.Waiting, s.threshold)
+// fillShows is fillShow for a page, in one statement.
+func (s *Store) fillShows(ctx context.Context, q querier, shows []waitlist.Show) error {
+	nos := make([]int32, len(shows))
+	for i := range shows {
+		nos[i] = shows[i].No
+	}
+	rows, err := q.Query(ctx, `
+		SELECT i, (SELECT coalesce(sum(active + dormant), 0) FROM (
+				SELECT active, dormant FROM line_blocks WHERE show_no = k.no
+				UNION ALL SELECT active, dormant FROM line_deltas WHERE show_no = k.no) c),
+			(SELECT count(*) FROM openings WHERE show_no = k.no AND state = 'open')
+		FROM unnest($1::int[]) WITH ORDINALITY k (no, i)`, nos)
+	if err != nil {
+		return err
+	}
+	var i, open int
+	var waiting int64
+	_, err = pgx.ForEachRow(rows, []any{&i, &waiting, &open}, func() error {
+		show := &shows[i-1]
+		show.Waiting, show.OpeningsOpen = waiting, open
+		show.Strategy = waitlist.Choose(show.Policy.Strategy, waiting, s.threshold)
+		return nil
+	})
 	return err
 }
 
@@ -186,7 +204,7 @@ func (s *Store) Show(ctx context.Context, id string) (waitlist.Show, error) {
 	if err != nil {
 		return show, err
 	}
-	err = s.fillShow(ctx, &show)
+	err = s.fillShow(ctx, s.pool, &show)
 	return show, err
 }
 
@@ -198,12 +216,7 @@ func (s *Store) Shows(ctx context.Context, after string, limit int) ([]waitlist.
 	if err != nil {
 		return nil, err
 	}
-	for i := range shows {
-		if err := s.fillShow(ctx, &shows[i]); err != nil {
-			return nil, err
-		}
-	}
-	return shows, nil
+	return shows, s.fillShows(ctx, s.pool, shows)
 }
 
 // PauseShow pauses or resumes for staff or for the ticketing app.
