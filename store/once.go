@@ -75,6 +75,7 @@ func openKeys(ctx context.Context, tx pgx.Tx, ks []*keyed) ([]error, error) {
 	at := map[[sha256.Size]byte]int{}
 	var ids [][]byte
 	var locks []int64
+	var asked []int
 	for i, k := range ks {
 		if k == nil {
 			continue
@@ -85,6 +86,7 @@ func openKeys(ctx context.Context, tx pgx.Tx, ks []*keyed) ([]error, error) {
 		}
 		at[k.id] = i
 		ids, locks = append(ids, k.id[:]), append(locks, int64(binary.BigEndian.Uint64(k.id[:])))
+		asked = append(asked, i)
 	}
 	if len(ids) == 0 {
 		return refused, nil
@@ -97,27 +99,43 @@ func openKeys(ctx context.Context, tx pgx.Tx, ks []*keyed) ([]error, error) {
 		WHERE id = ANY($1) AND at > clock_timestamp() - interval '24 hours'`, ids)
 	results := tx.SendBatch(ctx, batch)
 	defer results.Close()
+	if err := refuseBusy(results, asked, ks, refused); err != nil {
+		return nil, err
+	}
+	if err := refuseAnswered(results, at, ks, refused); err != nil {
+		return nil, err
+	}
+	return refused, results.Close()
+}
+
+// refuseBusy reads which locks were taken; asked are their requests, in order.
+func refuseBusy(results pgx.BatchResults, asked []int, ks []*keyed, refused []error) error {
 	rows, err := results.Query()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var i int
 	var locked bool
-	if _, err := pgx.ForEachRow(rows, []any{&i, &locked}, func() error {
-		if at := at[[sha256.Size]byte(ids[i-1])]; !locked {
+	_, err = pgx.ForEachRow(rows, []any{&i, &locked}, func() error {
+		if at := asked[i-1]; !locked {
 			refused[at] = ks[at].Wait()
 		}
 		return nil
-	}); err != nil {
-		return nil, err
-	}
-	if rows, err = results.Query(); err != nil {
-		return nil, err
+	})
+	return err
+}
+
+// refuseAnswered reads the answers that are kept. One of status 0 was begun and is
+// gone on with.
+func refuseAnswered(results pgx.BatchResults, at map[[sha256.Size]byte]int, ks []*keyed, refused []error) error {
+	rows, err := results.Query()
+	if err != nil {
+		return err
 	}
 	var id, request []byte
 	var r waitlist.Reply
 	var body string
-	if _, err := pgx.ForEachRow(rows, []any{&id, &request, &r.Status, &r.ContentType, &r.Location, &r.RetryAfter, &body}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&id, &request, &r.Status, &r.ContentType, &r.Location, &r.RetryAfter, &body}, func() error {
 		at := at[[sha256.Size]byte(id)]
 		k := ks[at]
 		switch {
@@ -128,10 +146,8 @@ func openKeys(ctx context.Context, tx pgx.Tx, ks []*keyed) ([]error, error) {
 			refused[at] = k.Replay(r)
 		}
 		return nil
-	}); err != nil {
-		return nil, err
-	}
-	return refused, results.Close()
+	})
+	return err
 }
 
 // answer makes the answer of a result that is about a fan, or about none.
