@@ -330,14 +330,16 @@ func (d *decision) end(ctx context.Context, nos []int64, to waitlist.OpeningStat
 
 // walk makes the waves and writes them.
 func (d *decision) walk(ctx context.Context) error {
-	plan, err := waitlist.Decide(ctx, &d.sit, &source{tx: d.tx, show: d.made.ShowNo})
+	src := &source{tx: d.tx, show: d.made.ShowNo}
+	for _, o := range d.sit.Openings {
+		src.open = append(src.open, o.No)
+	}
+	plan, err := waitlist.Decide(ctx, &d.sit, src)
 	if err != nil {
 		return err
 	}
-	for i := range plan.Waves {
-		if err := d.write(ctx, &plan.Waves[i]); err != nil {
-			return err
-		}
+	if err := d.write(ctx, plan.Waves); err != nil {
+		return err
 	}
 	if len(plan.Exhausted) > 0 {
 		if err := d.end(ctx, plan.Exhausted, waitlist.OpeningExhausted, d.before); err != nil {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,6 +13,11 @@ import (
 type source struct {
 	tx   pgx.Tx
 	show int32
+	open []int64 // the open openings
+
+	marks   map[int64][]waitlist.Mark // by opening; nil: not read
+	chunks  map[int64]bool            // of members that were read
+	members map[int64]map[int64]bool  // by opening
 }
 
 const candidateColumns = `e.eno, e.fan_no, e.place, e.tier, e.party`
@@ -61,13 +67,27 @@ func (s *source) Pages(ctx context.Context, from []waitlist.From, limit int) ([]
 	return pages, results.Close()
 }
 
-// Marks are those of an opening.
+// Marks are those of an opening. Those of all the open openings are read at once.
 func (s *source) Marks(ctx context.Context, opening int64) ([]waitlist.Mark, error) {
-	rows, err := s.tx.Query(ctx, `SELECT tier, party, place, decision FROM marks WHERE opening_no = $1`, opening)
-	return all(rows, err, func(row pgx.CollectableRow) (m waitlist.Mark, err error) {
-		err = row.Scan(&m.Tier, &m.Party, &m.Place, &m.Decision)
-		return m, err
-	})
+	if s.marks != nil {
+		return s.marks[opening], nil
+	}
+	rows, err := s.tx.Query(ctx, `
+		SELECT opening_no, tier, party, place, decision FROM marks WHERE opening_no = ANY($1)`, s.open)
+	if err != nil {
+		return nil, err
+	}
+	marks := map[int64][]waitlist.Mark{}
+	var no int64
+	var m waitlist.Mark
+	if _, err := pgx.ForEachRow(rows, []any{&no, &m.Tier, &m.Party, &m.Place, &m.Decision}, func() error {
+		marks[no] = append(marks[no], m)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	s.marks = marks
+	return marks[opening], nil
 }
 
 // Changed are the active entries before their group's mark that the log names
@@ -95,31 +115,53 @@ func (s *source) Changed(ctx context.Context, marks []waitlist.Mark) ([]waitlist
 	return all(rows, err, scanCandidate)
 }
 
-// Told are those of the entries that are members of a wave of the opening.
+// Told are those of the entries that are members of a wave of the opening. The
+// members of all the open openings are read at once, a chunk of entries at a time.
 func (s *source) Told(ctx context.Context, opening int64, enos []int64) (map[int64]bool, error) {
-	rows, err := s.tx.Query(ctx, `
-		SELECT m.enos FROM wave_members m WHERE m.show_no = $1 AND m.chunk = ANY($2) AND m.opening_no = $3`,
-		s.show, chunksOf(enos), opening)
-	if err != nil {
-		return nil, err
-	}
-	members := map[int64]bool{}
-	var chunk []int64
-	if _, err := pgx.ForEachRow(rows, []any{&chunk}, func() error {
-		for _, no := range chunk {
-			members[no] = true
-		}
-		return nil
-	}); err != nil {
+	if err := s.readMembers(ctx, chunksOf(enos)); err != nil {
 		return nil, err
 	}
 	told := map[int64]bool{}
 	for _, no := range enos {
-		if members[no] {
+		if s.members[opening][no] {
 			told[no] = true
 		}
 	}
 	return told, nil
+}
+
+// readMembers reads the chunks that were not read yet.
+func (s *source) readMembers(ctx context.Context, chunks []int64) error {
+	chunks = slices.DeleteFunc(chunks, func(c int64) bool { return s.chunks[c] })
+	if len(chunks) == 0 {
+		return nil
+	}
+	if s.members == nil {
+		s.chunks, s.members = map[int64]bool{}, map[int64]map[int64]bool{}
+	}
+	rows, err := s.tx.Query(ctx, `
+		SELECT m.opening_no, m.enos FROM wave_members m
+		WHERE m.show_no = $1 AND m.chunk = ANY($2) AND m.opening_no = ANY($3)`, s.show, chunks, s.open)
+	if err != nil {
+		return err
+	}
+	var opening int64
+	var enos []int64
+	if _, err := pgx.ForEachRow(rows, []any{&opening, &enos}, func() error {
+		if s.members[opening] == nil {
+			s.members[opening] = map[int64]bool{}
+		}
+		for _, no := range enos {
+			s.members[opening][no] = true
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, c := range chunks {
+		s.chunks[c] = true
+	}
+	return nil
 }
 
 // Entries are the waiting ones of the entries.

@@ -21,6 +21,10 @@ const (
 	// alarmLate is how much later than its moment an alarm goes off: an early one
 	// would find nothing due.
 	alarmLate = time.Millisecond
+	// restFrom is how long a decision takes that is followed by a rest of as long, at
+	// most restMost.
+	restFrom = 20 * time.Millisecond
+	restMost = 250 * time.Millisecond
 	// alarmsMost bounds the alarms; the looks are there for the rest.
 	alarmsMost = 1000
 )
@@ -77,9 +81,10 @@ type Clock struct {
 	mu      sync.Mutex
 	waiting map[int32]bool // asked for, not begun
 	busy    map[int32]bool
-	failing map[int32]bool // whose last decision failed, which was logged
-	alarms  map[int32]bool // that have one set
-	wake    chan struct{}  // a slot a worker
+	failing map[int32]bool      // whose last decision failed, which was logged
+	alarms  map[int32]bool      // that have one set
+	rests   map[int32]time.Time // not to be decided before
+	wake    chan struct{}       // a slot a worker
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
 }
@@ -89,7 +94,7 @@ type Clock struct {
 func NewClock(store DecisionStore, log *slog.Logger, decided func(*Decided)) *Clock {
 	return &Clock{
 		store: store, log: log, decided: decided,
-		waiting: map[int32]bool{}, busy: map[int32]bool{}, failing: map[int32]bool{}, alarms: map[int32]bool{},
+		waiting: map[int32]bool{}, busy: map[int32]bool{}, failing: map[int32]bool{}, alarms: map[int32]bool{}, rests: map[int32]time.Time{},
 		wake: make(chan struct{}, decideAtOnce),
 	}
 }
@@ -154,8 +159,10 @@ func (c *Clock) work(ctx context.Context) {
 func (c *Clock) begin() (int32, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	now := time.Now()
 	for no := range c.waiting {
-		if !c.busy[no] {
+		if !c.busy[no] && !now.Before(c.rests[no]) {
+			delete(c.rests, no)
 			delete(c.waiting, no)
 			c.busy[no] = true
 			return no, true
@@ -168,7 +175,9 @@ func (c *Clock) decide(ctx context.Context, no int32) {
 	// A decision once begun is finished, also when the process stops.
 	dctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), decidePatience)
 	defer cancel()
+	began := time.Now()
 	made, err := c.store.DecideShow(dctx, no)
+	c.rest(ctx, no, time.Since(began))
 	c.mu.Lock()
 	delete(c.busy, no)
 	if made != nil && made.Again {
@@ -231,6 +240,28 @@ func (c *Clock) alarm(ctx context.Context, d Due) {
 		c.mu.Lock()
 		delete(c.alarms, d.ShowNo)
 		c.mu.Unlock()
+	})
+}
+
+// rest keeps a show that took long to decide from being decided again for as long:
+// the reports, joins and claims that wait for its lock have their turn, and the next
+// decision serves them all.
+func (c *Clock) rest(ctx context.Context, no int32, took time.Duration) {
+	if took < restFrom {
+		return
+	}
+	d := min(took, restMost)
+	c.mu.Lock()
+	c.rests[no] = time.Now().Add(d)
+	c.mu.Unlock()
+	c.wg.Go(func() {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-ctx.Done():
+		case <-t.C:
+			c.poke() // what was asked for meanwhile
+		}
 	})
 }
 

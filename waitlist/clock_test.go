@@ -245,6 +245,28 @@ func TestADeadlineDoesNotWaitForTheNextLook(t *testing.T) {
 	})
 }
 
+func TestAShowThatTookLongRestsAsLongBeforeItIsDecidedAgain(t *testing.T) {
+	f := &fakeDecisions{}
+	withClock(t, f, func(t *testing.T, c *Clock, _ *logged) {
+		began := make(chan time.Time, 10)
+		f.decide = func(context.Context, int32, int) (*Decided, error) {
+			began <- time.Now()
+			<-time.After(ms(100))
+			return nil, nil
+		}
+		c.Nudge(7)
+		synctest.Wait()
+		c.Nudge(7) // reports go on while it is decided
+		pass(time.Second)
+		if n := f.times(7); n != 2 {
+			t.Fatalf("decided %d times, want 2", n)
+		}
+		if gap := (<-began).Sub(<-began).Abs(); gap < ms(200) || gap > ms(210) {
+			t.Errorf("begun again %v after it was begun, want 100 ms of work and as much of rest", gap)
+		}
+	})
+}
+
 func TestFailedDecisionIsTriedAgainAtTheNextLook(t *testing.T) {
 	f := &fakeDecisions{due: []int32{7}, decide: func(_ context.Context, _ int32, nth int) (*Decided, error) {
 		if nth < 4 {
