@@ -26,6 +26,9 @@ func decode(data []byte, v any, prefix string) *Problem {
 	if err := json.Unmarshal(data, &whole); err != nil {
 		return unreadable(FieldError{orBody(prefix), syntax(data, err)})
 	}
+	if at := loneSurrogate(whole); at >= 0 {
+		return unreadable(FieldError{orBody(prefix), fmt.Sprintf("half of a character at byte %d (a surrogate without its other half)", at)})
+	}
 	d := &decoder{}
 	d.value(whole, reflect.ValueOf(v).Elem(), prefix)
 	if len(d.errs) > 0 {
@@ -33,6 +36,40 @@ func decode(data []byte, v any, prefix string) *Problem {
 	}
 	return nil
 }
+
+// loneSurrogate is where valid JSON escapes half of a UTF-16 pair, or -1.
+// encoding/json would read every such half as the same character, so that
+// different ids and labels became equal.
+func loneSurrogate(data []byte) int {
+	for i := 0; i < len(data); i++ {
+		if data[i] != '\\' {
+			continue
+		}
+		i++ // what is escaped; data is valid, so that there is something
+		switch first := escaped(data[i:]); {
+		case first < 0xd800 || first > 0xdfff:
+		case first < 0xdc00 && len(data) > i+6 && data[i+5] == '\\' && isLow(escaped(data[i+6:])):
+			i += 10
+		default:
+			return i - 1
+		}
+	}
+	return -1
+}
+
+// escaped is the number of an escape such as u00e9, or -1 for another.
+func escaped(b []byte) int64 {
+	if len(b) < 5 || b[0] != 'u' {
+		return -1
+	}
+	n, err := strconv.ParseInt(string(b[1:5]), 16, 32)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+func isLow(r int64) bool { return 0xdc00 <= r && r <= 0xdfff }
 
 func orBody(path string) string {
 	if path == "" {
