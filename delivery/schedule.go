@@ -66,12 +66,20 @@ func newSchedule() *schedule {
 	return &schedule{ring: make(chan struct{}, 1), byFan: map[int64]map[string]*entry{}, left: map[int64]time.Time{}}
 }
 
-// add schedules e unless its like is scheduled already.
+// add schedules e unless its like is scheduled already. A watch whose turn closes
+// earlier than was known, as sales close, takes the place of the other.
 func (s *schedule) add(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	mine := s.byFan[e.fanNo]
-	if mine[e.key] != nil {
+	if was := mine[e.key]; was != nil {
+		if e.watch && was.index >= 0 && e.at.Before(was.at) {
+			was.at, was.m = e.at, e.m
+			heap.Fix(&s.heap, was.index)
+			if was.index == 0 {
+				poke(s.ring)
+			}
+		}
 		return
 	}
 	if len(mine) >= scheduledMost {

@@ -328,3 +328,28 @@ func TestWhatIsRememberedOfItemsIsBounded(t *testing.T) {
 		}
 	})
 }
+
+func TestATurnThatClosesEarlierThanItWasToIsToldThen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t, nil)
+		c := w.join(1)
+		w.feed.add(turnFor(1, 7, 0, time.Hour))
+		w.feed.stand(TurnKey{7, 1}, notifier.StateOpen)
+		w.hub.Wake()
+		c.wantItems(turnID(7))
+		earlier := turnFor(1, 7, 0, 5*time.Second)
+		earlier.Silent = true
+		closes := now().Add(5 * time.Second)
+		w.feed.add(earlier)
+		w.hub.Wake()
+		pass(4 * time.Second)
+		w.feed.stand(TurnKey{7, 1}, notifier.StateOver)
+		f := c.next("update")
+		if f.State != notifier.StateOver || f.at.Before(closes) || f.at.After(closes.Add(200*time.Millisecond)) {
+			t.Errorf("update %+v %v after it closed", f, f.at.Sub(closes))
+		}
+		pass(2 * time.Hour)
+		c.wantNothing()
+	})
+}

@@ -7,8 +7,11 @@ type EventType string
 
 // The events that subscribers and readers of the stream get.
 const (
-	OpeningRecorded  EventType = "opening.recorded"
-	OpeningWave      EventType = "opening.wave"
+	OpeningRecorded EventType = "opening.recorded"
+	OpeningWave     EventType = "opening.wave"
+	// WaveCapped: sales close before turns of a wave would have. For instances
+	// alone: the contract's stream has no such event.
+	WaveCapped       EventType = "wave.capped"
 	OpeningFilled    EventType = "opening.filled"
 	OpeningExhausted EventType = "opening.exhausted"
 	OpeningCancelled EventType = "opening.cancelled"

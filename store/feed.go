@@ -74,13 +74,15 @@ func (f *Feed) News(ctx context.Context, after delivery.Cursor, here func(int64)
 
 // notices are what events mean for the fans who are here.
 func (f *Feed) notices(ctx context.Context, events []liveEvent, here func(int64) bool) ([]delivery.Notice, error) {
-	var waves []waitlist.WaveRef
+	var waves, capped []waitlist.WaveRef
 	var ended []int64
 	fans := map[int64]time.Time{} // with the earliest event about them
 	for _, e := range events {
 		switch e.kind {
 		case notifier.OpeningWave:
 			waves = append(waves, waitlist.WaveRef{OpeningNo: e.opening, N: e.n})
+		case notifier.WaveCapped:
+			capped = append(capped, waitlist.WaveRef{OpeningNo: e.opening, N: e.n})
 		case notifier.OpeningFilled, notifier.OpeningCancelled:
 			ended = append(ended, e.opening)
 		default:
@@ -96,6 +98,15 @@ func (f *Feed) notices(ctx context.Context, events []liveEvent, here func(int64)
 	notices, err := f.waves(ctx, waves, now, here)
 	if err != nil {
 		return nil, err
+	}
+	earlier, err := f.waves(ctx, capped, now, here)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range earlier {
+		if n.Silent = true; !n.At.After(now) { // those to open are asked about when they do
+			notices = append(notices, n)
+		}
 	}
 	if err := f.cutShort(ctx, ended, here, fans); err != nil {
 		return nil, err

@@ -290,3 +290,23 @@ func TestABacklogHasTurnsStillToOpenHoweverShort(t *testing.T) {
 		v.wantBacklog("ben", 200, "ben turn:s:o over")
 	})
 }
+
+func TestNewsTellsWhoseTurnANearerCloseOfSalesEnds(t *testing.T) {
+	t.Parallel()
+	strategies(t, func(t *testing.T, s waitlist.Strategy) {
+		b := newStopped(t)
+		b.show("s", waitlist.PolicyChange{Strategy: waitlist.Some(s), ReleasePerS: waitlist.Some(waitlist.Milli(1000))})
+		b.join("s", "ada", "ben")
+		here := b.viewer("ada", "ben")
+		b.free("s", "o", 2)
+		b.decide()
+		here.look()
+		closes := b.time().Add(time.Minute).Truncate(time.Millisecond) // ada's turn was to be open for ten; ben's is still to open
+		b.change("s", waitlist.ShowChange{SalesCloseAt: waitlist.Some(&closes)})
+		news := here.news()
+		if len(news) != 1 || !news[0].Silent || !news[0].Closes.Equal(closes) || news[0].Item.ID != "turn:s:o" {
+			t.Errorf("news %+v, want ada's turn to be watched until %v", news, closes)
+		}
+		here.want()
+	})
+}

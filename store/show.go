@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"fanline/notifier"
 	"fanline/waitlist"
 )
 
@@ -83,7 +84,7 @@ func (s *Store) putShow(ctx context.Context, tx pgx.Tx, id string, c waitlist.Sh
 	if err := check(&show); err != nil {
 		return show, false, err
 	}
-	return show, false, updateShow(ctx, tx, &was, &show)
+	return show, false, s.updateShow(ctx, tx, &was, &show)
 }
 
 // insertShow is not created when another request made the show in the meantime.
@@ -107,7 +108,7 @@ func insertShow(ctx context.Context, tx pgx.Tx, s *waitlist.Show) (created bool,
 
 // updateShow writes the show and makes a nearer close of sales hold for the turns
 // already decided; what a fan was shown changes only by ending early.
-func updateShow(ctx context.Context, tx pgx.Tx, was, s *waitlist.Show) error {
+func (db *Store) updateShow(ctx context.Context, tx pgx.Tx, was, s *waitlist.Show) error {
 	if _, err := tx.Exec(ctx, `
 		UPDATE shows SET name = $2, venue = $3, starts_at = $4, sales_close_at = $5, time_zone = $6, url = $7,
 			templates = $8, policy = $9, paused_app = $10 WHERE show_no = $1`,
@@ -119,7 +120,7 @@ func updateShow(ctx context.Context, tx pgx.Tx, was, s *waitlist.Show) error {
 		return err
 	}
 	if s.SalesClose().Before(was.SalesClose()) {
-		if err := capWaves(ctx, tx, s.No, s.SalesClose(), m.now); err != nil {
+		if err := db.capWaves(ctx, tx, s.No, s.SalesClose(), m.now); err != nil {
 			return err
 		}
 	}
@@ -143,15 +144,23 @@ func repace(ctx context.Context, tx pgx.Tx, showNo int32, from, to waitlist.Mill
 }
 
 // capWaves ends the show's live turns at the close of sales, or now, but later than
-// any decision so far, which saw them live.
-func capWaves(ctx context.Context, tx pgx.Tx, showNo int32, cap, now time.Time) error {
+// any decision so far, which saw them live. Connected fans hear of it.
+func (db *Store) capWaves(ctx context.Context, tx pgx.Tx, showNo int32, cap, now time.Time) error {
 	if !cap.After(now) {
 		cap = now.Add(time.Microsecond)
 	}
-	_, err := tx.Exec(ctx, `
+	rows, err := tx.Query(ctx, `
 		UPDATE waves SET close_cap = $2, last_closes = least(last_closes, $2)
-		WHERE show_no = $1 AND last_closes > $2`, showNo, cap)
-	return err
+		WHERE show_no = $1 AND last_closes > $2 RETURNING opening_no, n`, showNo, cap)
+	events, err := all(rows, err, func(row pgx.CollectableRow) (event, error) {
+		e := event{Type: notifier.WaveCapped, At: now, ShowNo: showNo, Live: true}
+		err := row.Scan(&e.OpeningNo, &e.N)
+		return e, err
+	})
+	if err != nil {
+		return err
+	}
+	return db.record(ctx, tx, events...)
 }
 
 func jsonOf(v any) []byte {
