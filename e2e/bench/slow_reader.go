@@ -99,12 +99,13 @@ func (s *slowBench) prepare(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// stalled connects the one who does not read, with the smallest buffer there is.
+// stalled connects the one who does not read, with a small buffer: with the smallest there is, the kernel may drop
+// what acknowledges its own sending, too.
 func (s *slowBench) stalled(ctx context.Context) (*websocket.Conn, error) {
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		if err == nil {
-			err = c.(*net.TCPConn).SetReadBuffer(4096)
+			err = c.(*net.TCPConn).SetReadBuffer(64 << 10)
 		}
 		return c, err
 	}
