@@ -127,7 +127,7 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 		APIKeys: keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),
 		ClaimLimit: claimLimit{limiter, s.ClaimsPerS},
 		Admin:      pages.Handler(),
-		Ready:      a.ready, Metrics: metrics, Log: a.log, Version: version,
+		Ready:      a.ready, Metrics: metrics, Log: a.log, Version: version, Build: build(),
 	})
 	if err != nil {
 		return &badConfig{"FANLINE_ALLOWED_ORIGINS", err.Error()}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"fanline/sim"
@@ -175,15 +176,22 @@ type versionCommand struct{}
 
 // Run prints the version.
 func (versionCommand) Run() error {
-	fmt.Print("fanline ", version)
-	if info, ok := debug.ReadBuildInfo(); ok {
-		fmt.Print(" ", info.GoVersion)
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" || s.Key == "GOOS" || s.Key == "GOARCH" {
-				fmt.Print(" ", s.Value)
-			}
+	fmt.Println("fanline", version, build())
+	return nil
+}
+
+// build is the Go that built the program, what for, and of which revision where
+// the build knew it.
+func build() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	words := []string{info.GoVersion}
+	for _, s := range info.Settings {
+		if s.Key == "GOOS" || s.Key == "GOARCH" || s.Key == "vcs.revision" {
+			words = append(words, s.Value)
 		}
 	}
-	fmt.Println()
-	return nil
+	return strings.Join(words, " ")
 }

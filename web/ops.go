@@ -34,6 +34,7 @@ func (l scrapeLog) Println(v ...any) { l.s.log.Error("metrics scrape failed", "e
 type Health struct {
 	Status  string            `json:"status" enum:"ok"`
 	Version string            `json:"version,omitempty"`
+	Build   string            `json:"build,omitempty" example:"go1.26.8 linux amd64" doc:"The Go and the machine it was built with and for."`
 	Checks  map[string]string `json:"checks,omitempty" doc:"What the process needs, each ok."`
 }
 
@@ -61,7 +62,7 @@ func open(method, path, id, summary string, ok *huma.Response) huma.Operation {
 }
 
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, Health{Status: "ok", Version: s.cfg.Version})
+	writeJSON(w, http.StatusOK, Health{Status: "ok", Version: s.cfg.Version, Build: s.cfg.Build})
 }
 
 // readyz answers for all checks at once; only operators see what is wrong.
@@ -79,7 +80,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request, details bool) {
 		}
 	}
 	if ready {
-		writeJSON(w, http.StatusOK, Health{Status: "ok", Version: s.cfg.Version, Checks: checks})
+		writeJSON(w, http.StatusOK, Health{Status: "ok", Version: s.cfg.Version, Build: s.cfg.Build, Checks: checks})
 		return
 	}
 	w.Header().Set("Retry-After", "1")

@@ -50,6 +50,7 @@ type Config struct {
 	// new one.
 	Metrics *prometheus.Registry
 	Log     *slog.Logger // nil: slog.Default()
+	Build   string       // for /healthz: what it was built with
 	Version string       // for /healthz and the OpenAPI document
 
 	// Timeout is how long a call may work, but for the stream and imports, whose
