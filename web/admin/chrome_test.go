@@ -33,6 +33,9 @@ func (w *world) chrome(t *testing.T) *chrome {
 	if err != nil {
 		path, err = exec.LookPath("google-chrome")
 	}
+	if err != nil && os.Getenv("CI") != "" {
+		t.Fatal("CI runs no page without a browser; scripts/setup tests installs one")
+	}
 	if err != nil {
 		t.Skip("neither chromium nor google-chrome is here; scripts/setup tests installs the former")
 	}
