@@ -38,22 +38,35 @@ func (c *caller) post(path string, body any) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	c.out = fmt.Appendf(c.out[:0], "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"+
-		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, c.host, apiKey, len(raw), raw)
+	return c.call("POST", path, apiKey, raw)
+}
+
+// get makes a call with the API key, or a fan's token, as bearer.
+func (c *caller) get(path, bearer string) error {
+	_, err := c.call("GET", path, bearer, nil)
+	return err
+}
+
+func (c *caller) call(method, path, bearer string, body []byte) (int, error) {
+	c.out = fmt.Appendf(c.out[:0], "%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n", method, path, c.host, bearer)
+	if body != nil {
+		c.out = fmt.Appendf(c.out, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
+	}
+	c.out = append(append(c.out, "\r\n"...), body...)
 	if err := c.conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		return 0, err
 	}
 	if _, err := c.conn.Write(c.out); err != nil {
-		return 0, fmt.Errorf("POST %s: %w", path, err)
+		return 0, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	resp, err := http.ReadResponse(c.in, nil)
 	if err != nil {
-		return 0, fmt.Errorf("POST %s: %w", path, err)
+		return 0, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {
 		said, _ := io.ReadAll(resp.Body)
-		return resp.StatusCode, fmt.Errorf("POST %s: %d: %s", path, resp.StatusCode, said)
+		return resp.StatusCode, fmt.Errorf("%s %s: %d: %s", method, path, resp.StatusCode, said)
 	}
 	_, err = io.Copy(io.Discard, resp.Body)
 	return resp.StatusCode, err

@@ -16,17 +16,19 @@ import (
 type benchmark struct {
 	name, what string
 	run        func(ctx context.Context, b *bench) error
+	lines      bool // its database has the lines of bigline.go
 }
 
 // benchmarks are all of them, in the order in which they run.
 var benchmarks = []benchmark{
-	{"joins", "joins gathered, at the store's call and over HTTP", joins},
-	{"claims", "claims on one hot opening, at the store's call and over HTTP", claims},
-	{"wave_write", "the inbox rows of a wave of strategy write, and its whole decision", waveWrite},
-	{"first_frame", "from the report of a seat to the fan's frame, on one instance and on two", firstFrame},
-	{"replay", "a fan who comes back after 50 missed items", replay},
-	{"slow_reader", "what one socket that is not read costs 999 others under a burst", slowReader},
-	{"rollover", "from the lapse of a turn to the next fan's frame", rollover},
+	{"joins", "joins gathered, at the store's call and over HTTP", joins, false},
+	{"claims", "claims on one hot opening, at the store's call and over HTTP", claims, false},
+	{"wave_write", "the inbox rows of a wave of strategy write, and its whole decision", waveWrite, false},
+	{"first_frame", "from the report of a seat to the fan's frame, on one instance and on two", firstFrame, false},
+	{"replay", "a fan who comes back after 50 missed items", replay, false},
+	{"slow_reader", "what one socket that is not read costs 999 others under a burst", slowReader, false},
+	{"rollover", "from the lapse of a turn to the next fan's frame", rollover, false},
+	{"position", "a fan's place in a line of two million", position, true},
 }
 
 // options are the flags.
@@ -34,6 +36,7 @@ type options struct {
 	run   string
 	json  bool
 	quick bool
+	line  int
 }
 
 func main() {
@@ -41,6 +44,7 @@ func main() {
 	flag.StringVar(&o.run, "run", "", "benchmarks to run, as NAME,...; all without it:\n"+list())
 	flag.BoolVar(&o.json, "json", false, "print one JSON object a line in place of the table")
 	flag.BoolVar(&o.quick, "quick", false, "a tenth of the pairs: for trying things, not for figures to keep")
+	flag.IntVar(&o.line, "line", 2_000_000, "fans in the largest of the lines that benchmarks of size are given, above 40000")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -80,7 +84,10 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	r, err := newRig(ctx, o.quick)
+	if o.line <= 40_000 {
+		return fmt.Errorf("-line must be above 40000, not %d", o.line)
+	}
+	r, err := newRig(ctx, o)
 	if err != nil {
 		return err
 	}

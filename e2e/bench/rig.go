@@ -27,10 +27,12 @@ type rig struct {
 	redis    *embedded.RedisServer
 	machine  string // what the figures were taken on, for the report
 	quick    bool
+	largest  int       // size of the largest of the lines that stand ready
+	lines    []bigLine // in linesDatabase; nil: nobody asked for them yet
 }
 
-func newRig(ctx context.Context, quick bool) (r *rig, err error) {
-	r = &rig{quick: quick}
+func newRig(ctx context.Context, o options) (r *rig, err error) {
+	r = &rig{quick: o.quick, largest: o.line}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.close())
@@ -148,7 +150,14 @@ type bench struct {
 func (r *rig) bench(ctx context.Context, m benchmark) (found []result, err error) {
 	b := &bench{rig: r, progress: newProgress(m.name)}
 	defer func() { err = errors.Join(err, b.close()) }()
-	if err := b.prepare(ctx, "bench_"+m.name); err != nil {
+	template := "template1"
+	if m.lines {
+		if err := r.readyLines(ctx); err != nil {
+			return nil, fmt.Errorf("make the lines: %w", err)
+		}
+		template = linesDatabase
+	}
+	if err := b.prepare(ctx, "bench_"+m.name, template); err != nil {
 		return nil, err
 	}
 	if err := m.run(ctx, b); err != nil {
@@ -161,7 +170,8 @@ func (r *rig) bench(ctx context.Context, m benchmark) (found []result, err error
 // 200 that the server has.
 const benchConns = 128
 
-func (b *bench) prepare(ctx context.Context, name string) error {
+// prepare makes the database, as a copy of template.
+func (b *bench) prepare(ctx context.Context, name, template string) error {
 	u, err := url.Parse(b.postgres.URL())
 	if err != nil {
 		return err
@@ -169,7 +179,7 @@ func (b *bench) prepare(ctx context.Context, name string) error {
 	u.Path = "/" + name
 	b.url = u.String()
 	if err := b.query(ctx, func(c *pgx.Conn) error {
-		_, err := c.Exec(ctx, "CREATE DATABASE "+name)
+		_, err := c.Exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template+" STRATEGY FILE_COPY")
 		return err
 	}); err != nil {
 		return err
