@@ -20,6 +20,7 @@ type EventArgs struct {
 	Type       EventType  `json:"type"`
 	ShowNo     int32      `json:"show_no"`
 	OpeningNo  int64      `json:"opening_no,omitempty"`
+	Ref        int64      `json:"ref,omitempty"`
 }
 
 // Kind names the job.
@@ -31,7 +32,7 @@ func EventJobs(e Event) []river.InsertManyParams {
 	var jobs []river.InsertManyParams
 	for _, s := range SubscribersOf(e.Type) {
 		jobs = append(jobs, river.InsertManyParams{
-			Args: EventArgs{Subscriber: s, Event: e.ID, Type: e.Type, ShowNo: e.ShowNo, OpeningNo: e.OpeningNo},
+			Args: EventArgs{Subscriber: s, Event: e.ID, Type: e.Type, ShowNo: e.ShowNo, OpeningNo: e.OpeningNo, Ref: e.Ref},
 			InsertOpts: &river.InsertOpts{
 				Queue: Queue(Turns), MaxAttempts: 25,
 			},

@@ -26,6 +26,9 @@ const (
 	EntryMoved       EventType = "entry.moved"
 	EntryDormant     EventType = "entry.dormant"
 	FanErased        EventType = "fan.erased"
+	// AnnouncementSent: one was taken; its Ref is the announcement's number. For
+	// instances and subscribers alone, as WaveCapped.
+	AnnouncementSent EventType = "announcement.sent"
 )
 
 // Event is something that happened, stored with its cause in one transaction. It
@@ -37,6 +40,7 @@ type Event struct {
 	ShowNo    int32
 	OpeningNo int64
 	FanNo     int64
+	Ref       int64 // the announcement's number, of an event about one
 }
 
 // Subscriber is a part of the program that gets events, each with its own jobs

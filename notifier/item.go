@@ -91,6 +91,9 @@ func TurnID(show, opening string) string { return "turn:" + show + ":" + opening
 // ResultID is the id of the item of what became of a turn.
 func ResultID(show, opening string) string { return "result:" + show + ":" + opening }
 
+// AnnouncementID is the id of the item of an announcement.
+func AnnouncementID(show, id string) string { return "ann:" + show + ":" + id }
+
 // Update tells a connected fan that the state of an item changed.
 type Update struct {
 	ID    string    `json:"id"`

@@ -16,6 +16,7 @@ type event struct {
 	ShowNo    int32
 	OpeningNo int64
 	FanNo     int64
+	Ref       int64 // of what is neither an opening nor a fan: an announcement
 	N         int
 	Live      bool
 	Data      any
@@ -29,29 +30,29 @@ func (s *Store) record(ctx context.Context, tx pgx.Tx, events ...event) error {
 	}
 	n := len(events)
 	ats, types := make([]time.Time, n), make([]string, n)
-	shows, openings, fans := make([]int32, n), make([]int64, n), make([]int64, n)
+	shows, openings, fans, refs := make([]int32, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	ns, lives, data := make([]int32, n), make([]bool, n), make([]*string, n)
 	for i, e := range events {
 		ats[i], types[i], shows[i], openings[i], fans[i] = e.At, string(e.Type), e.ShowNo, e.OpeningNo, e.FanNo
-		ns[i], lives[i] = int32(e.N), e.Live
+		refs[i], ns[i], lives[i] = e.Ref, int32(e.N), e.Live
 		if e.Data != nil {
 			text := string(jsonOf(e.Data))
 			data[i] = &text
 		}
 	}
 	rows, err := tx.Query(ctx, `
-		INSERT INTO events (at, type, show_no, opening_no, fan_no, n, live, data)
-		SELECT at, type, show_no, nullif(opening_no, 0), nullif(fan_no, 0), nullif(n, 0), live, data::jsonb
-		FROM unnest($1::timestamptz[], $2::text[], $3::int[], $4::bigint[], $5::bigint[], $6::int[], $7::bool[], $8::text[])
-			WITH ORDINALITY AS e (at, type, show_no, opening_no, fan_no, n, live, data, i)
-		ORDER BY i RETURNING id`, ats, types, shows, openings, fans, ns, lives, data)
+		INSERT INTO events (at, type, show_no, opening_no, fan_no, ref, n, live, data)
+		SELECT at, type, nullif(show_no, 0), nullif(opening_no, 0), nullif(fan_no, 0), nullif(ref, 0), nullif(n, 0), live, data::jsonb
+		FROM unnest($1::timestamptz[], $2::text[], $3::int[], $4::bigint[], $5::bigint[], $6::bigint[], $7::int[], $8::bool[],
+			$9::text[]) WITH ORDINALITY AS e (at, type, show_no, opening_no, fan_no, ref, n, live, data, i)
+		ORDER BY i RETURNING id`, ats, types, shows, openings, fans, refs, ns, lives, data)
 	ids, err := all(rows, err, pgx.RowTo[int64])
 	if err != nil {
 		return err
 	}
 	for i, e := range events {
 		jobs := notifier.EventJobs(notifier.Event{
-			ID: ids[i], Type: e.Type, At: e.At, ShowNo: e.ShowNo, OpeningNo: e.OpeningNo, FanNo: e.FanNo,
+			ID: ids[i], Type: e.Type, At: e.At, ShowNo: e.ShowNo, OpeningNo: e.OpeningNo, FanNo: e.FanNo, Ref: e.Ref,
 		})
 		if len(jobs) == 0 {
 			continue

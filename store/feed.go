@@ -48,6 +48,7 @@ type liveEvent struct {
 	at           time.Time
 	kind         notifier.EventType
 	opening, fan int64
+	ref          int64 // an announcement
 	n            int
 }
 
@@ -122,10 +123,10 @@ func (f *Feed) read(ctx context.Context, after delivery.Cursor) ([]liveEvent, er
 		return nil, fmt.Errorf("feed cursor %q: %w", after, err)
 	}
 	rows, err := f.s.pool.Query(ctx, `
-		SELECT id, xid::text::bigint, at, type, coalesce(opening_no, 0), coalesce(fan_no, 0), coalesce(n, 0)
+		SELECT id, xid::text::bigint, at, type, coalesce(opening_no, 0), coalesce(fan_no, 0), coalesce(ref, 0), coalesce(n, 0)
 		FROM events WHERE live AND xid >= $1::text::xid8 ORDER BY xid, id`, strconv.FormatUint(from, 10))
 	events, err := all(rows, err, func(row pgx.CollectableRow) (e liveEvent, err error) {
-		err = row.Scan(&e.id, &e.xid, &e.at, &e.kind, &e.opening, &e.fan, &e.n)
+		err = row.Scan(&e.id, &e.xid, &e.at, &e.kind, &e.opening, &e.fan, &e.ref, &e.n)
 		return e, err
 	})
 	if err != nil {
@@ -194,7 +195,8 @@ func (f *Feed) waves(ctx context.Context, keys []waitlist.WaveRef, now time.Time
 // turn makes the row the open turn of a member.
 func (i *item) turn(w *waitlist.Wave, m waitlist.Member) {
 	opens, closes := w.Opens(m.K), w.Closes(m.K)
-	i.fan, i.opening, i.eno, i.kind, i.seats = m.FanNo, w.OpeningNo, m.EntryNo, notifier.KindTurn, m.Party
+	i.id, i.kind, i.lane = notifier.TurnID(i.show.ID, i.openingID), notifier.KindTurn, notifier.Turns
+	i.fan, i.ref, i.eno, i.seats = m.FanNo, w.OpeningNo, m.EntryNo, m.Party
 	i.state, i.at, i.opens, i.closes, i.window = notifier.StateOpen, opens, &opens, &closes, w.Window
 }
 
@@ -202,7 +204,7 @@ func (i *item) notice() delivery.Notice {
 	it := i.item()
 	n := delivery.Notice{FanNo: i.fan, At: i.at, Item: &it}
 	if i.kind == notifier.KindTurn {
-		n.Turn = delivery.TurnKey{OpeningNo: i.opening, EntryNo: i.eno}
+		n.Turn = delivery.TurnKey{OpeningNo: i.ref, EntryNo: i.eno}
 		n.Closes = *i.closes
 	}
 	return n
@@ -328,8 +330,8 @@ func (f *Feed) changes(ctx context.Context, fans map[int64]time.Time, now time.T
 		}
 		if it.kind == notifier.KindTurn {
 			notices = append(notices, delivery.Notice{
-				FanNo: it.fan, At: now, Update: &notifier.Update{ID: it.id(), State: it.state},
-				Turn: delivery.TurnKey{OpeningNo: it.opening, EntryNo: it.eno},
+				FanNo: it.fan, At: now, Update: &notifier.Update{ID: it.id, State: it.state},
+				Turn: delivery.TurnKey{OpeningNo: it.ref, EntryNo: it.eno},
 			})
 			continue
 		}

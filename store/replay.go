@@ -25,8 +25,8 @@ func (f *Feed) Replay(ctx context.Context, fan int64, s delivery.Span) (delivery
 func (f *Feed) nextPage(ctx context.Context, fan int64, s delivery.Span) (m delivery.Missed, err error) {
 	rows, err := f.s.pool.Query(ctx, `
 		SELECT x.*, count(*) OVER () FROM (`+itemsSQL+`) x
-		WHERE at > $3 AND (at, `+itemID+`) > ($4, $5)
-		ORDER BY at, `+itemID+` LIMIT $6`,
+		WHERE at > $3 AND (at, id) > ($4, $5)
+		ORDER BY at, id LIMIT $6`,
 		[]int64{fan}, s.Until, s.Since, s.Page.At, s.Page.ID, s.Limit)
 	items, err := all(rows, err, func(row pgx.CollectableRow) (i item, err error) {
 		err = i.scan(row, &m.Total)
@@ -50,19 +50,19 @@ func (f *Feed) nextPage(ctx context.Context, fan int64, s delivery.Span) (m deli
 var firstSQL = `
 	SELECT * FROM (
 		SELECT x.*, missed, count(*) OVER (PARTITION BY missed) AS of,
-			row_number() OVER (PARTITION BY missed ORDER BY x.at, x.kind || ':' || x.show_id || ':' || x.opening_id) AS nth,
+			row_number() OVER (PARTITION BY missed ORDER BY x.at, x.id) AS nth,
 			CASE WHEN x.kind <> 'turn' THEN NULL
 				WHEN x.state = 'claimed' THEN t.at
 				WHEN x.state = 'over' AND t.state = 'claimed' THEN coalesce(c.ended_at, $2)
 				WHEN x.state = 'over' THEN coalesce(t.at, least(o.final_at, x.closes)) END AS since,
 			x.kind = 'turn' AND (x.state = 'open' OR x.state = 'claimed' AND c.state = 'held') AS live
 		FROM (` + itemsTo("$2 + "+plannedSQL) + `) x
-		JOIN openings o USING (opening_no)
-		LEFT JOIN turns t ON t.opening_no = x.opening_no AND t.eno = x.eno
-		LEFT JOIN claims c ON c.opening_no = x.opening_no AND c.eno = x.eno
+		LEFT JOIN openings o ON x.kind = 'turn' AND o.opening_no = x.ref
+		LEFT JOIN turns t ON t.opening_no = o.opening_no AND t.eno = x.eno
+		LEFT JOIN claims c ON c.opening_no = o.opening_no AND c.eno = x.eno
 		CROSS JOIN LATERAL (SELECT x.at > $3 AND x.at <= $2) m (missed)) x
 	WHERE missed AND nth <= $4 OR since > $3 OR live
-	ORDER BY at, ` + itemID + ` LIMIT $5`
+	ORDER BY at, id LIMIT $5`
 
 // missedItem is a row of firstSQL.
 type missedItem struct {
