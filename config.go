@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"fanline/delivery"
 	"fanline/notifier"
 	"fanline/web"
 )
@@ -38,6 +39,8 @@ type settings struct {
 
 	ClaimsPerS int `name:"claims-per-s" env:"FANLINE_CLAIMS_PER_S" default:"200" help:"Claims a second that reach one show; more are told to try again."`
 
+	Limits string `env:"FANLINE_LIMITS" help:"What providers allow, as fcm=10000/s,twilio=100/s;transactional=20% (the share that only urgent messages may use)."`
+
 	Log string `env:"FANLINE_LOG" default:"info" help:"Least level that is logged: debug, info, warn or error."`
 }
 
@@ -60,6 +63,9 @@ func (s *settings) check() error {
 	}
 	if s.APIKeys == "" {
 		return &badConfig{"FANLINE_API_KEYS", "is required, as name:secret,...: without one nobody could call"}
+	}
+	if _, err := delivery.ParseLimits(s.Limits); err != nil {
+		return &badConfig{"FANLINE_LIMITS", err.Error()}
 	}
 	_, err := s.lanes()
 	return err

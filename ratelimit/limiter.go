@@ -46,8 +46,9 @@ type Config struct {
 
 // Limiter grants permits. It holds no goroutine and needs no closing.
 type Limiter struct {
-	cfg   Config
-	local *local
+	cfg    Config
+	local  *local
+	forces forces
 
 	awayUntil atomic.Int64 // Unix nanoseconds; Redis is not asked before
 	counting  atomic.Bool  // somebody asks for the number of instances
@@ -86,7 +87,7 @@ func New(cfg Config) (*Limiter, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	l := &Limiter{cfg: cfg, local: newLocal()}
+	l := &Limiter{cfg: cfg, local: newLocal(), forces: forces{was: map[string]forced{}}}
 	l.instances.Store(1)
 	return l, nil
 }
