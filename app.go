@@ -242,6 +242,10 @@ func (a *app) measure(reg prometheus.Registerer, limiter *ratelimit.Limiter) {
 	}
 	counter("limit_refused_total", "Calls that a limit refused.", func(s ratelimit.Stats) int64 { return s.Refused })
 	counter("limit_alone_total", "Limits kept by this instance alone, without Redis.", func(s ratelimit.Stats) int64 { return s.Alone })
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "fanline", Name: "clock_behind_seconds",
+		Help: "How far the database's clock is behind the last decision; more than 1 says that it was set back.",
+	}, func() float64 { return a.store.ClockBehind().Seconds() }))
 	gauge := func(name, help string, f func(delivery.Stats) int64) {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "fanline", Name: name, Help: help},
 			func() float64 { return float64(f(a.hub.Stats())) }))

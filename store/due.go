@@ -53,5 +53,34 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 			SELECT show_no FROM openings WHERE state = 'open' OR NOT handed_back
 			UNION SELECT show_no FROM claims WHERE state = 'held') u
 		WHERE NOT EXISTS (SELECT FROM due d WHERE d.show_no = u.show_no)`)
-	return int(tag.RowsAffected()), err
+	if err != nil {
+		return 0, err
+	}
+	return int(tag.RowsAffected()), s.noteClock(ctx)
 }
+
+// clockStep is how far the database's clock may seem behind a decision: commits of
+// several decisions within one tick are no step.
+const clockStep = time.Second
+
+// noteClock says when the database's clock was set back: time never runs back in a
+// line, so that one decided before then waits for as long as the step.
+func (s *Store) noteClock(ctx context.Context) error {
+	var behind time.Duration
+	if err := s.pool.QueryRow(ctx,
+		`SELECT greatest(max(last_decided_at) - clock_timestamp(), interval '0') FROM lines`).Scan(&behind); err != nil {
+		return err
+	}
+	was := time.Duration(s.clockBehind.Swap(int64(behind)))
+	switch {
+	case behind > clockStep && was <= clockStep:
+		s.log.Error("the database's clock was set back; lines wait until it is where it was", "behind", behind)
+	case behind <= clockStep && was > clockStep:
+		s.log.Info("the database's clock has caught up")
+	}
+	return nil
+}
+
+// ClockBehind is how far the database's clock is behind the last decision: more
+// than a second says that it was set back.
+func (s *Store) ClockBehind() time.Duration { return time.Duration(s.clockBehind.Load()) }

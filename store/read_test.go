@@ -323,3 +323,17 @@ func TestAFanSeesOwnPlacesInLine(t *testing.T) {
 		t.Errorf("entries %v", got)
 	}
 }
+
+func TestAClockThatWasSetBackIsNoticed(t *testing.T) {
+	t.Parallel()
+	b := newStopped(t)
+	b.show("s", waitlist.PolicyChange{})
+	b.free("s", "o", 1)
+	b.decide()
+	for _, step := range []struct{ back, behind time.Duration }{{0, 0}, {time.Minute, time.Minute}, {0, 0}} {
+		b.at(morning.Add(-step.back))
+		if _, err := b.store.Sweep(t.Context()); err != nil || b.store.ClockBehind() != step.behind {
+			t.Errorf("set back by %v: behind by %v, %v", step.back, b.store.ClockBehind(), err)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -33,6 +34,8 @@ type Store struct {
 	jobs      *river.Client[pgx.Tx] // inserts alone
 	threshold int64
 	log       *slog.Logger
+
+	clockBehind atomic.Int64 // ns, at the last sweep
 }
 
 // Open connects to the database, which Migrate must have prepared.
