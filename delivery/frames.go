@@ -73,7 +73,7 @@ type (
 	lineFrame struct {
 		Type     string `json:"type"`
 		ShowID   string `json:"show_id"`
-		Position *int64 `json:"position"`
+		Position *int64 `json:"position" nullable:"true"`
 	}
 	pongFrame struct {
 		Type string         `json:"type"`

@@ -11,8 +11,7 @@ import (
 	"fanline/waitlist"
 )
 
-// describe fills in what the document says of the whole, and how types of other
-// packages look in JSON.
+// describe fills in what the document says of the whole.
 func describe(o *huma.OpenAPI) {
 	o.Info.Description = "Tells the fans on a show's waitlist that a seat opened. Times are RFC 3339 in UTC with milliseconds; " +
 		"durations are whole seconds. Errors are application/problem+json with a code. Unknown fields and parameters are refused."
@@ -20,7 +19,11 @@ func describe(o *huma.OpenAPI) {
 		"apiKey":   {Type: "http", Scheme: "bearer", Description: "The ticketing app's API key: its secret alone."},
 		"fanToken": {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "A JWT whose sub is the fan id; HS256, RS256, ES256 or EdDSA; exp is required."},
 	}
-	schemas := o.Components.Schemas
+	aliases(o.Components.Schemas)
+}
+
+// aliases say how types of other packages look in JSON.
+func aliases(schemas huma.Registry) {
 	schemas.RegisterTypeAlias(reflect.TypeFor[notifier.Stamp](), reflect.TypeFor[time.Time]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[waitlist.Milli](), reflect.TypeFor[float64]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[notifier.Item](), reflect.TypeFor[Item]())

@@ -43,6 +43,8 @@ type Config struct {
 	// Admin serves the staff's pages; it is mounted under /admin. nil: there are
 	// none.
 	Admin http.Handler
+	// Demo serves the fan page of a demo, mounted under /demo; nil: there is none.
+	Demo http.Handler
 
 	// Ready returns what this process needs and whether it has it; nil: nothing.
 	Ready func(ctx context.Context) []Check
@@ -95,7 +97,9 @@ func New(cfg Config) (*Server, error) {
 	if s.metrics, err = newMetrics(cfg.Metrics); err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}
-	s.route()
+	if err := s.route(); err != nil {
+		return nil, fmt.Errorf("web: AsyncAPI document: %w", err)
+	}
 	if s.openapi, err = s.api.OpenAPI().MarshalJSON(); err != nil {
 		return nil, fmt.Errorf("web: OpenAPI document: %w", err)
 	}
@@ -143,7 +147,7 @@ func (s *Server) Handler() http.Handler { return s.router }
 
 // route makes the public API: the layers that every request goes through, from
 // the outside in, and then the calls.
-func (s *Server) route() {
+func (s *Server) route() error {
 	s.router = chi.NewMux()
 	s.router.Use(s.observe, canonical, s.cors, s.authenticate, middleware.GetHead)
 	s.router.NotFound(func(w http.ResponseWriter, _ *http.Request) {
@@ -174,10 +178,18 @@ func (s *Server) route() {
 	s.streamCalls()
 	s.opsCalls()
 	s.docsCalls()
+	s.clientCalls()
+	if err := s.asyncCalls(); err != nil {
+		return err
+	}
 	exemplify(s.api.OpenAPI())
 	if s.cfg.Admin != nil {
 		s.router.Mount("/admin", s.cfg.Admin)
 	}
+	if s.cfg.Demo != nil {
+		s.router.Mount("/demo", s.cfg.Demo)
+	}
+	return nil
 }
 
 // methodNotAllowed says which methods there are; chi leaves that to it.

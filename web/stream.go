@@ -22,34 +22,42 @@ const (
 	bearerPrefix   = "bearer."
 )
 
-// streamFrames says in the document what it has no other place for.
-const streamFrames = ` Frames are JSON text.
-
-The server sends first {"type":"hello","session","heartbeat_s","now","reset"}; then {"type":"item","item"} for each item of
-the inbox; {"type":"cursor","cursor"} after a replay and after each batch; {"type":"update","id","state"} when a turn opens,
-ends, is filled or is claimed elsewhere; {"type":"line","show_id","position"} when the own position changed;
-{"type":"expiring","in_s"} before the token ends; {"type":"pong","now"}; {"type":"closing","retry_after_ms"} when the
-instance stops.
-
-The client may send {"type":"ping"}; {"type":"ack","ids":[...]} for items seen on a screen; {"type":"read","ids":[...]};
-{"type":"token","token"} to renew in place. The server pings each heartbeat_s and ends a connection that was silent for two.
-
-Close codes: 1001 the instance stops, 4001 token expired, 4002 signed out, 4008 too slow, 4009 more than 8 connections of one
-fan (the oldest goes), 4400 bad frame. After 4001 to 4007 do not come back with this token, after 4009 and 4400 not by
-itself, after any other come back after a random time that grows.`
+// What the documents say of the stream.
+const (
+	streamText = "The token comes in the Authorization header or, from a browser, as the second entry of Sec-WebSocket-Protocol: " +
+		"fanline.v1, bearer.<JWT>. It is checked before the upgrade: a bad one gets 401, a full or stopping instance 503 with Retry-After. " +
+		"Frames are JSON text."
+	streamAfter = "The newest cursor that the client has: what was missed since then is replayed first. One that cannot " +
+		"be used any more is answered by a hello with reset: true, and is no error."
+	streamCodes = "Close codes: 1001 the instance stops, 4001 token expired, 4002 signed out, 4008 too slow, 4009 more than 8 connections " +
+		"of one fan (the oldest goes), 4400 bad frame. After 4001 to 4007 do not come back with this token, after 4009 and 4400 not by " +
+		"itself, after any other come back after a random time that grows."
+)
 
 func (s *Server) streamCalls() {
 	op := doc("Fan", http.MethodGet, streamPath, "stream", "The WebSocket", 400, 403, 426)
-	op.Description = "The token comes in the Authorization header or, from a browser, as the second entry of Sec-WebSocket-Protocol: " +
-		"fanline.v1, bearer.<JWT>. It is checked before the upgrade."
+	op.Description = streamDescription()
 	op.Parameters = append(op.Parameters, &huma.Param{
-		Name: "after", In: "query", Schema: &huma.Schema{Type: huma.TypeString},
-		Description: "The newest cursor that the client has: what was missed since then is replayed first. One that cannot " +
-			"be used any more is answered by a hello with reset: true, and is no error.",
+		Name: "after", In: "query", Schema: &huma.Schema{Type: huma.TypeString}, Description: streamAfter,
 	})
-	op.Description += streamFrames
 	op.Responses = map[string]*huma.Response{"101": {Description: "Frames of JSON text follow."}}
 	s.plain(op, s.stream)
+}
+
+// streamDescription lists the frames; asyncapi.json has their fields.
+func streamDescription() string {
+	var b strings.Builder
+	list := func(head string, frames []delivery.FrameType) {
+		b.WriteString("\n\n" + head + "\n")
+		for _, f := range frames {
+			b.WriteString("\n" + f.Example + "\n" + f.Text + "\n")
+		}
+	}
+	b.WriteString(streamText + " Their fields are in asyncapi.json.")
+	list("The server sends:", delivery.ServerFrames())
+	list("The client may send:", delivery.ClientFrames())
+	b.WriteString("\n" + streamCodes)
+	return b.String()
 }
 
 // stream hands an upgraded connection to the hub. Everything that can be refused
