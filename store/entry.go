@@ -131,15 +131,65 @@ func (s *Store) Entries(ctx context.Context, show string, f waitlist.EntryFilter
 	if f.AfterPlace != nil {
 		after = *f.AfterPlace
 	}
-	rows, err := s.pool.Query(ctx, `
-		SELECT `+entryColumns+`, f.fan_id FROM entries e JOIN fans f USING (fan_no)
-		WHERE e.show_no = $1 AND e.place > $2 AND ($3 = '' OR e.state = $3)
-		ORDER BY e.place LIMIT $4`, no, after, string(f.State), f.Limit)
-	list, err := all(rows, err, scanNamedEntry)
+	var list []waitlist.Entry
+	switch f.State {
+	case "":
+		list, err = s.page(ctx, `
+			SELECT `+entryColumns+`, f.fan_id FROM entries e JOIN fans f USING (fan_no)
+			WHERE e.show_no = $1 AND e.place > $2 ORDER BY e.place LIMIT $3`, no, after, f.Limit)
+	case waitlist.Waiting:
+		list, err = s.waitingPage(ctx, no, after, f.Limit)
+	default: // states that few are in, which have their index
+		list, err = s.page(ctx, `
+			SELECT `+entryColumns+`, f.fan_id FROM (
+				SELECT * FROM entries WHERE show_no = $1 AND place > $2 AND state = $4 AND state <> 'waiting'
+				ORDER BY show_no, state, place LIMIT $3) e
+			CROSS JOIN LATERAL (SELECT fan_id FROM fans WHERE fan_no = e.fan_no LIMIT 1) f
+			ORDER BY e.place`, no, after, f.Limit, string(f.State))
+	}
 	if err != nil {
 		return nil, err
 	}
 	return list, s.positions(ctx, list, f.State == "" || f.State == waitlist.Waiting)
+}
+
+func (s *Store) page(ctx context.Context, sql string, args ...any) ([]waitlist.Entry, error) {
+	rows, err := s.pool.Query(ctx, sql, args...)
+	return all(rows, err, scanNamedEntry)
+}
+
+// waitingPage reads those waiting from where the counts say that somebody does: there
+// may be a million others before them. Stretches are read that grow while few are
+// found in them.
+func (s *Store) waitingPage(ctx context.Context, no int32, after int64, limit int) (list []waitlist.Entry, err error) {
+	for blocks := int64(1); len(list) < limit; blocks = min(4*blocks, 64) {
+		from, err := s.waitingFrom(ctx, no, (after+1)>>blockBits)
+		if err != nil || from == nil {
+			return list, err
+		}
+		after = max(after, *from<<blockBits-1)
+		end := (*from+blocks)<<blockBits - 1
+		more, err := s.page(ctx, `
+			SELECT `+entryColumns+`, f.fan_id FROM entries e JOIN fans f USING (fan_no)
+			WHERE e.show_no = $1 AND e.place > $2 AND e.place <= $4 AND e.state = 'waiting'
+			ORDER BY e.place LIMIT $3`, no, after, limit-len(list), end)
+		if err != nil {
+			return nil, err
+		}
+		list, after = append(list, more...), end
+	}
+	return list, nil
+}
+
+// waitingFrom is the first block, from one on, in which somebody may wait; nil: there
+// is none. It is never behind the first in which somebody does.
+func (s *Store) waitingFrom(ctx context.Context, no int32, block int64) (first *int64, err error) {
+	err = s.pool.QueryRow(ctx, `
+		SELECT least(
+			(SELECT block FROM line_blocks WHERE show_no = $1 AND block >= $2 AND active + dormant > 0 ORDER BY block LIMIT 1),
+			(SELECT min(block) FROM line_deltas WHERE show_no = $1 AND block >= $2 AND active + dormant > 0))`, no, block).
+		Scan(&first)
+	return first, err
 }
 
 // FanEntries are a fan's entries in line.

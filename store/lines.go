@@ -47,6 +47,7 @@ func (l *Lines) Changes(ctx context.Context, anew bool) (c delivery.LineChanges,
 	if err != nil {
 		return c, err
 	}
+	first := len(l.read) == 0
 	from, err := l.from(ctx)
 	if err != nil {
 		return c, err
@@ -55,46 +56,70 @@ func (l *Lines) Changes(ctx context.Context, anew bool) (c delivery.LineChanges,
 	batch.Queue(`
 		SELECT id, show_no, eno, place >> $2, what = 'moved' FROM entry_log
 		WHERE id > $1 AND what NOT IN ('changed', 'given') ORDER BY id`, from.log, blockBits)
-	batch.Queue(`
-		SELECT e.id, f::bigint FROM events e CROSS JOIN LATERAL jsonb_array_elements_text(e.data->'fans') f
-		WHERE e.id > $1 AND e.type = 'entry.joined' ORDER BY e.id`, from.joins)
+	batch.Queue(`SELECT id FROM events WHERE id > $1 AND type = 'entry.joined' ORDER BY id`, from.joins)
 	batch.Queue(`SELECT clock_timestamp()`)
-	results := l.s.pool.SendBatch(ctx, batch)
+	read, err := l.take(l.s.pool.SendBatch(ctx, batch), from)
+	if err != nil {
+		return c, err
+	}
+	// What was there at the first call is in all that the caller reads after it; and
+	// those who joined may be millions.
+	if !first {
+		if c.Joined, err = l.joined(ctx, read.fresh); err != nil {
+			return c, err
+		}
+	}
+	c.Changed, l.log, l.joins = read.changed, read.log, read.joins
+	l.read, l.open = append(l.read, read.to), m.At
+	return c, nil
+}
+
+// changesRead are the results of Changes, and what is seen with them.
+type changesRead struct {
+	to         linesRead
+	changed    []delivery.LineChange
+	fresh      []int64 // events of joins
+	log, joins map[int64]struct{}
+}
+
+func (l *Lines) take(results pgx.BatchResults, from linesRead) (r changesRead, err error) {
 	defer func() {
 		if closed := results.Close(); err == nil {
 			err = closed
 		}
 	}()
-	if err = l.take(results, from, &c); err == nil {
-		l.open = m.At
-	}
-	return c, err
-}
-
-// take reads the results of Changes, and notes what was seen when all of it was.
-func (l *Lines) take(results pgx.BatchResults, from linesRead, c *delivery.LineChanges) error {
-	next := from
+	r.to = from
 	logged, err := numbered(results, func(row pgx.CollectableRow, id *int64) (x delivery.LineChange, err error) {
 		err = row.Scan(id, &x.Block.ShowNo, &x.EntryNo, &x.Block.Block, &x.Moved)
 		return x, err
 	})
 	if err != nil {
-		return err
+		return r, err
 	}
-	joined, err := numbered(results, func(row pgx.CollectableRow, id *int64) (fan int64, err error) {
-		err = row.Scan(id, &fan)
-		return fan, err
+	joined, err := numbered(results, func(row pgx.CollectableRow, id *int64) (int64, error) {
+		err := row.Scan(id)
+		return *id, err
 	})
 	if err != nil {
-		return err
+		return r, err
 	}
-	if err := results.QueryRow().Scan(&next.at); err != nil {
-		return err
+	if err := results.QueryRow().Scan(&r.to.at); err != nil {
+		return r, err
 	}
-	c.Changed, l.log, next.log = unseen(logged, l.log, from.log)
-	c.Joined, l.joins, next.joins = unseen(joined, l.joins, from.joins)
-	l.read = append(l.read, next)
-	return nil
+	r.changed, r.log, r.to.log = unseen(logged, l.log, from.log)
+	r.fresh, r.joins, r.to.joins = unseen(joined, l.joins, from.joins)
+	return r, nil
+}
+
+// joined are the fans of events of joins.
+func (l *Lines) joined(ctx context.Context, events []int64) ([]int64, error) {
+	if len(events) == 0 {
+		return nil, nil
+	}
+	rows, err := l.s.pool.Query(ctx, `
+		SELECT f::bigint FROM events e CROSS JOIN LATERAL jsonb_array_elements_text(e.data->'fans') f
+		WHERE e.id = ANY($1)`, events)
+	return all(rows, err, pgx.RowTo[int64])
 }
 
 // numberedRow is a row with its number.

@@ -333,7 +333,7 @@ func (s *Store) DropAnswers(ctx context.Context) (more bool, err error) {
 		}
 		tag, err := tx.Exec(ctx, `
 			DELETE FROM answers WHERE ctid = ANY(ARRAY(
-				SELECT ctid FROM answers WHERE at <= clock_timestamp() - interval '24 hours' ORDER BY at LIMIT $1))`, dropAnswersMost)
+				SELECT ctid FROM answers WHERE at <= (SELECT clock_timestamp() - interval '24 hours') ORDER BY at LIMIT $1))`, dropAnswersMost)
 		more = tag.RowsAffected() == dropAnswersMost
 		return err
 	})

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,19 +16,48 @@ const blockBits = 10
 
 var _ [delivery.LineBlockPlaces]struct{} = [1 << blockBits]struct{}{}
 
-// position counts the active entries before e: whole blocks by their counts, its
-// own block by index. It is 0 for an entry that is not active.
+// sumBits are the widths of line_sums, in bits of a place: each row of a width adds
+// up 32 of the one below, and the widest is the whole line.
+const (
+	sumBits  = 15
+	wideBits = 20
+	lineBits = 62
+)
+
+// activeBefore is SQL for the number of active entries in the blocks of a show before
+// one. It reads no more than a few dozen rows, and a row for each million places.
+func activeBefore(show, block string) string {
+	return strings.NewReplacer("$show", show, "$block", block).Replace(`(SELECT coalesce(sum(active), 0)::bigint FROM (
+		SELECT active FROM line_sums WHERE show_no = $show AND bits = 20 AND block < $block >> 10
+		UNION ALL
+		SELECT active FROM line_sums WHERE show_no = $show AND bits = 15 AND block >= $block >> 10 << 5 AND block < $block >> 5
+		UNION ALL
+		SELECT active FROM line_blocks WHERE show_no = $show AND block >= $block >> 5 << 5 AND block < $block
+		UNION ALL
+		SELECT active FROM line_deltas WHERE show_no = $show AND block < $block) c)`)
+}
+
+// waitingIn is SQL for the number of those waiting in a show, dormant ones too.
+func waitingIn(show string) string {
+	return strings.ReplaceAll(`(SELECT coalesce(sum(active + dormant), 0)::bigint FROM (
+		SELECT active, dormant FROM line_sums WHERE show_no = $show AND bits = 62
+		UNION ALL
+		SELECT active, dormant FROM line_deltas WHERE show_no = $show) c)`, "$show", show)
+}
+
+var positionSQL = `
+	SELECT 1 + ` + activeBefore("$1", "$2::bigint") + `
+		+ (SELECT count(*) FROM entries WHERE show_no = $1 AND place >= $2 << $4 AND place < $3
+			AND state = 'waiting' AND NOT dormant)`
+
+// position counts the active entries before e: those of whole blocks by their counts,
+// those in its own block by index. It is 0 for an entry that is not active.
 func (s *Store) position(ctx context.Context, q querier, e *waitlist.Entry) error {
 	e.Position = 0
 	if !e.Active() {
 		return nil
 	}
-	return q.QueryRow(ctx, `
-		SELECT 1 + (SELECT coalesce(sum(active), 0) FROM line_blocks WHERE show_no = $1 AND block < $2)
-			+ (SELECT coalesce(sum(active), 0) FROM line_deltas WHERE show_no = $1 AND block < $2)
-			+ (SELECT count(*) FROM entries WHERE show_no = $1 AND place >= $2 << $4 AND place < $3
-				AND state = 'waiting' AND NOT dormant)`,
-		e.ShowNo, e.Place>>blockBits, e.Place, blockBits).Scan(&e.Position)
+	return q.QueryRow(ctx, positionSQL, e.ShowNo, e.Place>>blockBits, e.Place, blockBits).Scan(&e.Position)
 }
 
 // positions fills in a page's. When the page holds every waiting entry of its
@@ -64,11 +94,18 @@ func (s *Store) FoldPositions(ctx context.Context) error {
 		}
 		_, err := tx.Exec(ctx, `
 			WITH taken AS (SELECT ctid FROM line_deltas LIMIT $1),
-			gone AS (DELETE FROM line_deltas WHERE ctid = ANY(ARRAY(SELECT ctid FROM taken)) RETURNING *)
+			gone AS (DELETE FROM line_deltas WHERE ctid = ANY(ARRAY(SELECT ctid FROM taken)) RETURNING *),
+			summed AS (
+				INSERT INTO line_sums AS b (show_no, bits, block, active, dormant)
+				SELECT show_no, bits, block >> (bits - $2), sum(active), sum(dormant)
+				FROM gone CROSS JOIN unnest($3::smallint[]) bits GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+				ON CONFLICT (show_no, bits, block) DO UPDATE
+				SET active = b.active + excluded.active, dormant = b.dormant + excluded.dormant)
 			INSERT INTO line_blocks AS b (show_no, block, active, dormant)
 			SELECT show_no, block, sum(active), sum(dormant) FROM gone GROUP BY 1, 2 ORDER BY 1, 2
 			ON CONFLICT (show_no, block) DO UPDATE
-			SET active = b.active + excluded.active, dormant = b.dormant + excluded.dormant`, foldMost)
+			SET active = b.active + excluded.active, dormant = b.dormant + excluded.dormant`,
+			foldMost, blockBits, []int16{sumBits, wideBits, lineBits})
 		return err
 	})
 }

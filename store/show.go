@@ -188,9 +188,7 @@ func (s *Store) fillShows(ctx context.Context, q querier, shows []waitlist.Show)
 		nos[i] = shows[i].No
 	}
 	rows, err := q.Query(ctx, `
-		SELECT i, (SELECT coalesce(sum(active + dormant), 0) FROM (
-				SELECT active, dormant FROM line_blocks WHERE show_no = k.no
-				UNION ALL SELECT active, dormant FROM line_deltas WHERE show_no = k.no) c),
+		SELECT i, `+waitingIn("k.no")+`,
 			(SELECT count(*) FROM openings WHERE show_no = k.no AND state = 'open')
 		FROM unnest($1::int[]) WITH ORDINALITY k (no, i)`, nos)
 	if err != nil {
