@@ -123,7 +123,7 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 		return err
 	}
 	server, err := web.New(web.Config{
-		Lines: a.lines, Inbox: a.store, Stream: a.hub, Answers: a.store, Sockets: a.registry,
+		Lines: a.lines, Inbox: a.store, Stream: a.hub, Answers: a.store, Sockets: sockets{a},
 		APIKeys: keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),
 		ClaimLimit: claimLimit{limiter, s.ClaimsPerS},
 		Admin:      pages.Handler(),
@@ -256,6 +256,19 @@ func (a *app) measure(reg prometheus.Registerer, limiter *ratelimit.Limiter) {
 	gauge("scheduled_pushes", "Turns that wait for their moment.", func(s delivery.Stats) int64 { return s.Scheduled })
 	gauge("pushes_total", "Frames pushed to fans.", func(s delivery.Stats) int64 { return s.Pushes })
 	gauge("slow_closes_total", "Sockets closed as too slow.", func(s delivery.Stats) int64 { return s.SlowCloses })
+}
+
+// sockets ends the connections of fans on every instance.
+type sockets struct{ a *app }
+
+// SignOut records that the fan was signed out, which every instance finds by
+// itself, and wakes those that can be woken.
+func (x sockets) SignOut(ctx context.Context, fanNo int64) error {
+	if err := x.a.store.SignOut(ctx, fanNo); err != nil {
+		return err
+	}
+	x.a.fanout.Changed(fanNo)
+	return nil
 }
 
 // acts is what a connected fan can do.

@@ -37,6 +37,7 @@ type conn struct {
 	done    chan struct{} // closed by close
 	heard   atomic.Int64  // when something came last, as a time since born
 	born    time.Time
+	since   time.Time // the same by the database's clock
 	pinging atomic.Bool
 	slow    atomic.Bool // counted as such
 
@@ -71,7 +72,7 @@ func newConn(h *Hub, ws *websocket.Conn, s Session) *conn {
 	c := &conn{
 		hub: h, ws: ws, fanID: s.FanID, session: hex.EncodeToString(id[:]), after: s.After,
 		signal: make(chan struct{}, 1), room: make(chan struct{}, 1), empty: make(chan struct{}, 1), done: make(chan struct{}),
-		born: now, catchingUp: true, token: h.lifetimeOf(s.Expires, now),
+		born: now, since: h.cfg.Clock.Now(), catchingUp: true, token: h.lifetimeOf(s.Expires, now),
 	}
 	if c.after == "" {
 		c.greet(false)

@@ -31,6 +31,7 @@ func now() time.Time { return fakeClock{}.Now() }
 type fakeFeed struct {
 	mu       sync.Mutex
 	news     []Notice
+	outs     []SignOut // returned again each time
 	overlap  int
 	backlog  map[int64][]Notice
 	missed   map[int64][]Notice // for Replay, in order; those with an Update are turns
@@ -82,7 +83,13 @@ func (f *fakeFeed) News(_ context.Context, after Cursor, here func(int64) bool) 
 			found = append(found, n)
 		}
 	}
-	return News{found, Cursor(strconv.Itoa(len(f.news))), f.stands()}, nil
+	return News{found, slices.Clone(f.outs), Cursor(strconv.Itoa(len(f.news))), f.stands()}, nil
+}
+
+func (f *fakeFeed) signOut(fan int64, at time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.outs = append(f.outs, SignOut{fan, at})
 }
 
 func (f *fakeFeed) Replay(_ context.Context, fanNo int64, s Span) (m Missed, err error) {

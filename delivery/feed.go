@@ -49,8 +49,16 @@ type Moment struct {
 // News is what a look finds. Moment was read before the notices.
 type News struct {
 	Notices []Notice
-	Next    Cursor
-	Moment  Moment
+	// SignedOut are the fans who were, whether they are here or not.
+	SignedOut []SignOut
+	Next      Cursor
+	Moment    Moment
+}
+
+// SignOut ends the connections that a fan had before At, by the database's clock.
+type SignOut struct {
+	FanNo int64
+	At    time.Time
 }
 
 // Span is a page of a fan's items with Since < At <= Until, in order of At and id.

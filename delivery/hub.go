@@ -105,6 +105,7 @@ type Hub struct {
 	// moment is how far the feed was read and handed out.
 	moment atomic.Pointer[Moment]
 	debts  debts
+	outs   signOuts
 	lines  *lines
 
 	callCtx    context.Context // ends the calls for connections, when Stop runs out of time
@@ -276,13 +277,6 @@ func (h *Hub) joined(c *conn) {
 // open says that one more connection may enter. mu is held.
 func (h *Hub) open() bool {
 	return h.started && !h.draining && len(h.conns) < h.cfg.MaxConns
-}
-
-// SignOut closes the fan's sockets on this instance with 4002.
-func (h *Hub) SignOut(fanNo int64) {
-	for _, c := range h.fans.of(fanNo) {
-		c.close(closeSignedOut)
-	}
 }
 
 // TooMany closes a connection of a fan who has too many over all instances, with 4009.

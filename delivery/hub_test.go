@@ -3,6 +3,7 @@ package delivery
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -231,10 +232,34 @@ func TestSigningOutClosesWith4002(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	a, b, other := w.join(1), w.join(1), w.join(2)
-	w.hub.SignOut(1)
+	w.feed.signOut(1, now())
+	w.hub.Wake()
 	a.wantClose(4002)
 	b.wantClose(4002)
 	other.wantNothing()
+}
+
+func TestWhoSignsInAgainStaysSignedIn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.feed.signOut(1, now().Add(-time.Millisecond))
+	c := w.join(1)
+	w.feed.add(messageFor(1, "a")) // read with the sign-out of before
+	c.wantItems("msg:a")
+}
+
+func TestASocketThatEntersAfterTheSignOutItWasMeantByIsClosed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.feed.signOut(1, now().Add(10*time.Second)) // as for a token checked before
+	w.join(2)
+	w.feed.add(messageFor(2, "a"))
+	for !w.hub.outs.ended(1, now()) {
+		w.hub.Wake()
+		runtime.Gosched()
+	}
+	c := w.connect("fan=fan-1")
+	c.wantClose(4002)
 }
 
 func TestDrainingSaysWhenToComeBackAndCloses(t *testing.T) {

@@ -59,6 +59,7 @@ func (c *conn) enter(ctx context.Context) error {
 	if oldest := c.hub.fans.enter(c, fanNo); oldest != nil {
 		oldest.close(closeTooMany)
 	}
+	c.endIfSignedOut(fanNo) // between its token's check and here
 	return nil
 }
 

@@ -44,6 +44,9 @@ func (h *Hub) look(ctx context.Context) error {
 	for i := range news.Notices {
 		h.dispatch(&news.Notices[i], now, t)
 	}
+	for _, out := range news.SignedOut {
+		h.signOut(out)
+	}
 	h.cur = news.Next
 	h.arrive(news.Moment)
 	h.giveCursors(t)

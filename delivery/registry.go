@@ -71,7 +71,6 @@ func (c RegistryConfig) validate() error {
 // Local is what a wake reaches on this instance. *Hub is one. Its methods must not block.
 type Local interface {
 	Wake()
-	SignOut(fanNo int64)
 	// TooMany ends a connection of a fan who has more than PerFan over all instances.
 	TooMany(fanNo int64, session string)
 }

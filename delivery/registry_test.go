@@ -19,16 +19,14 @@ import (
 // fakeLocal hands what reaches it to channels.
 type fakeLocal struct {
 	wakes   chan struct{}
-	outs    chan int64
 	tooMany chan string
 }
 
 func newFakeLocal() *fakeLocal {
-	return &fakeLocal{wakes: make(chan struct{}, 100), outs: make(chan int64, 100), tooMany: make(chan string, 100)}
+	return &fakeLocal{wakes: make(chan struct{}, 100), tooMany: make(chan string, 100)}
 }
 
-func (l *fakeLocal) Wake()             { l.wakes <- struct{}{} }
-func (l *fakeLocal) SignOut(fan int64) { l.outs <- fan }
+func (l *fakeLocal) Wake() { l.wakes <- struct{}{} }
 
 func (l *fakeLocal) TooMany(fan int64, session string) { l.tooMany <- fmt.Sprint(fan, " ", session) }
 
@@ -203,12 +201,6 @@ func TestAWakeIsOneMessageAnInstance(t *testing.T) {
 		}
 		<-atA.wakes
 		<-atB.wakes
-		if err := b.SignOut(t.Context(), 2); err != nil {
-			t.Fatal(err)
-		}
-		if x, y := <-atA.outs, <-atB.outs; x != 2 || y != 2 {
-			t.Errorf("signed out %d and %d", x, y)
-		}
 		if len(atA.wakes)+len(atB.wakes) > 0 {
 			t.Error("woken too often")
 		}
@@ -376,8 +368,4 @@ func TestAWakeFromAnotherInstanceBringsItemsToItsSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.wantItems("msg:a")
-	if err := other.SignOut(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
-	c.wantClose(4002)
 }

@@ -14,7 +14,6 @@ import (
 
 const (
 	wakeMessage    = "wake"
-	signOutMessage = "out "
 	tooManyMessage = "many "
 	// listenPatience is how long a subscription may be silent before it is asked whether it lives, and then again.
 	listenPatience = 3 * time.Second
@@ -39,17 +38,6 @@ func (r *Registry) WakeAll(ctx context.Context) error {
 		local.Wake()
 	}
 	return r.unlessAway(ctx, func() error { return r.publish(ctx, []string{allTopic}, wakeMessage) })
-}
-
-// SignOut closes the fan's sockets on every instance. All are told, since a connection that is a moment old does not stand
-// in Redis yet.
-func (r *Registry) SignOut(ctx context.Context, fanNo int64) error {
-	if local := r.here(); local != nil {
-		local.SignOut(fanNo)
-	}
-	return r.unlessAway(ctx, func() error {
-		return r.publish(ctx, []string{allTopic}, signOutMessage+strconv.FormatInt(fanNo, 10))
-	})
 }
 
 func (r *Registry) here() Local {
@@ -216,12 +204,6 @@ func timedOut(err error) bool {
 // handle acts on a message. One of a later release that this one does not know is a wake: that never harms.
 func (r *Registry) handle(message string) {
 	r.wakes.Add(1)
-	if fan, ok := strings.CutPrefix(message, signOutMessage); ok {
-		if no, err := strconv.ParseInt(fan, 10, 64); err == nil {
-			r.local.SignOut(no)
-			return
-		}
-	}
 	if rest, ok := strings.CutPrefix(message, tooManyMessage); ok {
 		fan, session, _ := strings.Cut(rest, " ")
 		if no, err := strconv.ParseInt(fan, 10, 64); err == nil {

@@ -26,6 +26,9 @@ const (
 	EntryMoved       EventType = "entry.moved"
 	EntryDormant     EventType = "entry.dormant"
 	FanErased        EventType = "fan.erased"
+	// FanSignedOut: the fan's sockets of before are to be closed. For instances
+	// alone, like WaveCapped.
+	FanSignedOut EventType = "fan.signed_out"
 	// AnnouncementSent: one was taken; its Ref is the announcement's number. For
 	// instances and subscribers alone, as WaveCapped.
 	AnnouncementSent EventType = "announcement.sent"

@@ -41,6 +41,19 @@ func (s *Store) EraseFan(ctx context.Context, fan string) (shows []int32, err er
 	return shows, waitlist.Refuse(waitlist.Conflict, "this fan joins again and again; stop that first")
 }
 
+// SignOut has every instance close the sockets that the fan opened before now. It
+// is an event like those of the line, so that it reaches also an instance that
+// nobody can wake.
+func (s *Store) SignOut(ctx context.Context, fanNo int64) error {
+	return s.inTx(ctx, "sign a fan out", func(tx pgx.Tx) error {
+		now, err := nowIn(ctx, tx)
+		if err != nil {
+			return err
+		}
+		return s.record(ctx, tx, event{Type: notifier.FanSignedOut, At: now, FanNo: fanNo, Live: true})
+	})
+}
+
 // errJoinedSince: the fan joined a line after the others were left.
 var errJoinedSince = errors.New("the fan joined in the meantime")
 
@@ -118,7 +131,7 @@ func (s *Store) forget(ctx context.Context, fan string, no int64) error {
 		if err != nil {
 			return err
 		}
-		if err := s.record(ctx, tx, event{Type: notifier.FanErased, At: now, FanNo: no}); err != nil {
+		if err := s.record(ctx, tx, event{Type: notifier.FanErased, At: now, FanNo: no, Live: true}); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, `DELETE FROM fans WHERE fan_no = $1`, no)

@@ -64,6 +64,7 @@ func (f *Feed) News(ctx context.Context, after delivery.Cursor, here func(int64)
 	if err != nil || len(events) == 0 {
 		return news, err
 	}
+	news.SignedOut = signedOut(events)
 	if news.Notices, err = f.notices(ctx, events, here); err != nil {
 		return news, err
 	}
@@ -71,6 +72,15 @@ func (f *Feed) News(ctx context.Context, after delivery.Cursor, here func(int64)
 		f.seen[e.id] = e.xid
 	}
 	return news, nil
+}
+
+func signedOut(events []liveEvent) (outs []delivery.SignOut) {
+	for _, e := range events {
+		if e.kind == notifier.FanSignedOut || e.kind == notifier.FanErased {
+			outs = append(outs, delivery.SignOut{FanNo: e.fan, At: e.at})
+		}
+	}
+	return outs
 }
 
 // notices are what events mean for the fans who are here.
@@ -86,6 +96,7 @@ func (f *Feed) notices(ctx context.Context, events []liveEvent, here func(int64)
 			capped = append(capped, waitlist.WaveRef{OpeningNo: e.opening, N: e.n})
 		case notifier.OpeningFilled, notifier.OpeningCancelled:
 			ended = append(ended, e.opening)
+		case notifier.FanSignedOut, notifier.FanErased:
 		default:
 			if since, ok := fans[e.fan]; here(e.fan) && (!ok || e.at.Before(since)) {
 				fans[e.fan] = e.at

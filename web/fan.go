@@ -2,15 +2,14 @@ package web
 
 import (
 	"context"
-	"log/slog"
-	"time"
 
 	"fanline/waitlist"
 )
 
-// Sockets ends the connections of fans. *delivery.Registry is one.
+// Sockets ends the connections of fans.
 type Sockets interface {
-	// SignOut closes the fan's sockets on every instance; with an error, on some.
+	// SignOut has every instance close the sockets that the fan has by now, also
+	// one that cannot be reached at the moment.
 	SignOut(ctx context.Context, fanNo int64) error
 }
 
@@ -46,11 +45,7 @@ func (s *Server) closeSockets(ctx context.Context, fanNo int64) error {
 	if s.cfg.Sockets == nil {
 		return nil
 	}
-	if err := s.cfg.Sockets.SignOut(ctx, fanNo); err != nil {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "sign out", slog.String("request_id", metaOf(ctx).id), slog.Any("error", err))
-		return refuse(waitlist.Unavailable, "not every instance could be reached to close the fan's sockets; try again").after(time.Second)
-	}
-	return nil
+	return s.cfg.Sockets.SignOut(ctx, fanNo)
 }
 
 // eraseFan closes the sockets before, since afterwards nobody knows whose they

@@ -11,9 +11,8 @@ import (
 )
 
 var (
-	_ Lines   = (*waitlist.Service)(nil)
-	_ Stream  = (*delivery.Hub)(nil)
-	_ Sockets = (*delivery.Registry)(nil)
+	_ Lines  = (*waitlist.Service)(nil)
+	_ Stream = (*delivery.Hub)(nil)
 )
 
 // Lines is the line and its rules as the calls use them. *waitlist.Service is one.
