@@ -2,9 +2,32 @@ package store
 
 import (
 	"context"
+	"io/fs"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
 )
+
+// MigrateTo brings an empty database to the tables of an older release.
+func MigrateTo(ctx context.Context, url string, version int64) error {
+	cfg, err := parseURL(url)
+	if err != nil {
+		return err
+	}
+	db := stdlib.OpenDB(*cfg.ConnConfig)
+	defer db.Close()
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(goose.DialectPostgres, db, files)
+	if err != nil {
+		return err
+	}
+	_, err = p.UpTo(ctx, version)
+	return err
+}
 
 // Exec runs a statement for a test.
 func (s *Store) Exec(ctx context.Context, sql string, args ...any) error {

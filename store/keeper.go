@@ -59,6 +59,9 @@ func (k *Keeper) run(ctx context.Context) {
 func (k *Keeper) clean(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, keeperPatience)
 	defer cancel()
+	if err := k.s.TurnPartitions(ctx); err != nil {
+		return err
+	}
 	for range keeperMost {
 		if more, err := k.s.DropAnswers(ctx); err != nil || !more {
 			return err

@@ -53,6 +53,9 @@ func migrateUnderLock(ctx context.Context, db *sql.DB) error {
 	if _, err := p.Up(ctx); err != nil {
 		return fmt.Errorf("migrate the tables: %w", err)
 	}
+	if err := makePartitions(ctx, db); err != nil {
+		return err
+	}
 	rivers, err := rivermigrate.New(riverdatabasesql.New(db), nil)
 	if err != nil {
 		return err

@@ -125,6 +125,9 @@ const (
 	lockFold    = 3 // one owner folds the positions
 	lockLogin   = 4 // tries to log in are counted one by one
 	lockAnswers = 5 // one owner removes old answers
+	// one makes and drops partitions; the second number is of the table's name, and
+	// make_partition takes it too
+	lockPartitions = 6
 )
 
 // lockShared takes the show's lock for a change that others may make beside it.
