@@ -58,6 +58,9 @@ type BusConfig struct {
 	Lanes []Lane
 	// Handlers of the subscribers. All must be there.
 	Handlers map[Subscriber]Handler
+	// Sender does the sends of Channels; nil: this process has none to do.
+	Sender   Sender
+	Channels []Channel
 	Log      *slog.Logger
 }
 
@@ -81,11 +84,16 @@ func NewBus[TTx any](driver riverdriver.Driver[TTx], cfg BusConfig) (*Bus, error
 	if err := river.AddWorkerSafely(workers, &eventWorker{handlers: cfg.Handlers}); err != nil {
 		return nil, fmt.Errorf("add the event worker: %w", err)
 	}
+	if cfg.Sender != nil {
+		if err := addSenders(workers, cfg.Sender); err != nil {
+			return nil, fmt.Errorf("add the workers of sends: %w", err)
+		}
+	}
 	lanes := cfg.Lanes
 	if lanes == nil {
 		lanes = Lanes
 	}
-	queues := map[string]river.QueueConfig{}
+	queues := channelQueues(lanes, cfg.Channels)
 	for _, l := range lanes {
 		queues[Queue(l)] = river.QueueConfig{
 			MaxWorkers: workersOf[l],

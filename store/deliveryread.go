@@ -1,0 +1,36 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"fanline/notifier"
+)
+
+const deliveryColumns = `encode(d.key, 'hex'), d.item, d.fan_no, d.channel, d.address_ref, d.phase, d.phases, d.created_at`
+
+func scanDelivery(row pgx.CollectableRow) (d notifier.Delivery, err error) {
+	var phases []byte
+	if err := row.Scan(&d.ID, &d.ItemID, &d.FanNo, &d.Channel, &d.Address, &d.Phase, &phases, &d.At); err != nil {
+		return d, err
+	}
+	return d, json.Unmarshal(phases, &d.Phases)
+}
+
+// DeliveriesOf are those of an item to a fan, oldest first.
+func (s *Store) DeliveriesOf(ctx context.Context, item notifier.ItemRef, fanNo int64) ([]notifier.Delivery, error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT `+deliveryColumns+` FROM deliveries d WHERE d.ref = $1 AND d.kind = $2 AND d.fan_no = $3
+		ORDER BY d.created_at, d.key`, item.Ref, item.Kind, fanNo)
+	return all(rows, err, scanDelivery)
+}
+
+// DeliveriesTo are a fan's newest, newest first.
+func (s *Store) DeliveriesTo(ctx context.Context, fanNo int64, limit int) ([]notifier.Delivery, error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT `+deliveryColumns+` FROM deliveries d WHERE d.fan_no = $1
+		ORDER BY d.created_at DESC, d.key LIMIT $2`, fanNo, limit)
+	return all(rows, err, scanDelivery)
+}
