@@ -223,3 +223,37 @@ func TestASeatCostsTheSameHoweverManyDecisionsAreDueLater(t *testing.T) {
 		t.Errorf("a seat reads and writes %d rows with 500,000 decisions due later, %d without", after, before)
 	}
 }
+
+// The server has seen one long line when another show begins, and what it knows of the first must not make it read the
+// second through for each fan; nor all those in front who have left, to find the first who waits.
+func TestAShowThatBeginsBesideALongLineIsReadByItsKeys(t *testing.T) {
+	t.Parallel()
+	url := storetest.Database(t, store.Migrate)
+	const n = 3000
+	rowsOf(t, url, func(b *bench) {
+		b.show("long", waitlist.PolicyChange{})
+		b.fillLine("long", 40_000, 1)
+		b.exec(`ANALYZE`)
+		b.show("new", waitlist.PolicyChange{})
+		b.fillLine("new", n, 1)
+		b.exec(`UPDATE entries SET state = 'left' WHERE show_no = (SELECT show_no FROM shows WHERE show_id = 'new') AND eno < $1`, n/2)
+		b.exec(`VACUUM`)
+	})
+	for _, act := range []struct {
+		name string
+		do   func(b *bench)
+	}{
+		{"an entry", func(b *bench) { b.entry("new", "new-2999") }},
+		{"a join again", func(b *bench) { b.join("new", "new-2999") }},
+		{"a join", func(b *bench) { b.join("new", "ada") }},
+		{"leaving", func(b *bench) { must(t, b.Leave(t.Context(), "new", "new-2998")) }},
+		{"a seat and its decision", func(b *bench) { b.free("new", "o", 1); b.decide() }},
+		{"a verdict", func(b *bench) { b.verdict("new", "o", "new-1500") }},
+		{"a claim", func(b *bench) { b.claim("new", "o", "new-1500") }},
+	} {
+		// 1,024 are those in a block, which a position counts.
+		if rows := rowsOf(t, url, act.do); rows > 1024+200 {
+			t.Errorf("%s: %d rows in a line of %d", act.name, rows, n)
+		}
+	}
+}
