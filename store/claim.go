@@ -117,9 +117,12 @@ type claimBatch struct {
 	entries   map[string]*waitlist.Entry
 	told      map[int64]*waitlist.Telling
 	own       map[int64]*waitlist.Claim
-	labels    []string // of an opening with labels, by seat
-	free      []bool   // by seat
-	unsold    []bool   // by seat: free or held
+	// What was read of an opening with labels: all seats where they are adjacent,
+	// else the lowest free ones, as many as the batch could take.
+	nos    []int32
+	labels []string
+	free   []bool
+	unsold []bool // free or held
 
 	won  []waitlist.Claim
 	acts []act
@@ -161,15 +164,24 @@ func (s *Store) readClaims(ctx context.Context, tx pgx.Tx, o *waitlist.Opening, 
 }
 
 func (b *claimBatch) readSeats(ctx context.Context, tx pgx.Tx) error {
-	rows, err := tx.Query(ctx, `
-		SELECT label, state = 'free', state IN ('free', 'held') FROM seats WHERE opening_no = $1 ORDER BY no`, b.o.No)
+	sql, args := `SELECT no, label, state = 'free', state IN ('free', 'held') FROM seats WHERE opening_no = $1 ORDER BY no`, []any{b.o.No}
+	if !b.o.Adjacent {
+		wanted := 0
+		for _, e := range b.entries {
+			wanted += e.Party
+		}
+		sql = `SELECT no, label, true, true FROM seats WHERE opening_no = $1 AND state = 'free' ORDER BY no LIMIT $2`
+		args = append(args, wanted)
+	}
+	rows, err := tx.Query(ctx, sql, args...)
 	if err != nil {
 		return err
 	}
+	var no int32
 	var label string
 	var free, unsold bool
-	_, err = pgx.ForEachRow(rows, []any{&label, &free, &unsold}, func() error {
-		b.labels, b.free, b.unsold = append(b.labels, label), append(b.free, free), append(b.unsold, unsold)
+	_, err = pgx.ForEachRow(rows, []any{&no, &label, &free, &unsold}, func() error {
+		b.nos, b.labels, b.free, b.unsold = append(b.nos, no), append(b.labels, label), append(b.free, free), append(b.unsold, unsold)
 		return nil
 	})
 	return err
@@ -235,7 +247,7 @@ func (b *claimBatch) take(c *waitlist.Claim) {
 		if b.free[i] {
 			b.free[i] = false
 			c.Labels = append(c.Labels, b.labels[i])
-			b.seats, b.owners = append(b.seats, int32(i+1)), append(b.owners, c.ID)
+			b.seats, b.owners = append(b.seats, b.nos[i]), append(b.owners, c.ID)
 		}
 	}
 }

@@ -176,9 +176,10 @@ func endClaims(ctx context.Context, tx pgx.Tx, cs []waitlist.Claim, to waitlist.
 		WHERE o.opening_no = t.opening`, openings, seats); err != nil {
 		return err
 	}
+	// Said so, it does not invite the index of all that are free or held.
 	_, err := tx.Exec(ctx, `
-		UPDATE seats SET state = $3, claim = CASE WHEN $3 = 'confirmed' THEN claim END
-		WHERE opening_no = ANY($1) AND claim = ANY($2) AND state = 'held'`, openings, ids, seat)
+		UPDATE seats SET state = $2, claim = CASE WHEN $2 = 'confirmed' THEN claim END
+		WHERE claim = ANY($1) AND state <> 'confirmed'`, ids, seat)
 	return err
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"fanline/notifier"
+	"fanline/store"
+	"fanline/store/storetest"
 	"fanline/waitlist"
 )
 
@@ -187,4 +189,36 @@ func TestAClaimThatLeavesTooFewSeatsForATurnPassesThemOn(t *testing.T) {
 	b.claim("s", "o", "single")
 	b.decide() // the three cannot take two seats
 	b.wantTold("s", "o", "single", "three", "pair")
+}
+
+func TestAClaimReadsTheSeatsItTakesAndNoOthers(t *testing.T) {
+	t.Parallel()
+	url := storetest.Database(t, store.Migrate)
+	cost := func(show string, n int) int64 {
+		rowsOf(t, url, func(b *bench) {
+			b.show(show, waitlist.PolicyChange{})
+			b.join(show, show+"-ada")
+			labels := make([]string, n)
+			for i := range labels {
+				labels[i] = fmt.Sprintf("A-%d", i+1)
+			}
+			b.report(show, waitlist.NewOpening{ID: "o", Seats: labels, Reason: "returned"})
+			b.exec(`UPDATE seats s SET state = 'confirmed' FROM openings o
+				WHERE o.opening_no = s.opening_no AND o.quantity = $1 AND s.no <= $1 / 2`, n)
+			b.exec(`UPDATE openings SET free = $1 - $1 / 2, confirmed = $1 / 2 WHERE quantity = $1`, n)
+			b.exec(`VACUUM seats`)
+			b.decide()
+		})
+		return rowsOf(t, url, func(b *bench) {
+			c := b.claim(show, "o", show+"-ada")
+			if want := fmt.Sprintf("A-%d", n/2+1); !slices.Equal(c.Labels, []string{want}) {
+				t.Errorf("labels %v, want %s", c.Labels, want)
+			}
+			_, err := b.Release(t.Context(), c.ID, "")
+			must(t, err)
+		})
+	}
+	if few, many := cost("club", 10), cost("arena", 20_000); many > few+100 {
+		t.Errorf("%d rows with 20,000 seats, %d with 10", many, few)
+	}
 }
