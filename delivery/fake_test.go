@@ -32,6 +32,7 @@ type fakeFeed struct {
 	mu       sync.Mutex
 	news     []Notice
 	outs     []SignOut // returned again each time
+	shared   []Shared
 	overlap  int
 	backlog  map[int64][]Notice
 	missed   map[int64][]Notice // for Replay, in order; those with an Update are turns
@@ -69,7 +70,7 @@ func (f *fakeFeed) stands() Moment {
 	return m
 }
 
-func (f *fakeFeed) News(_ context.Context, after Cursor, here func(int64) bool) (News, error) {
+func (f *fakeFeed) News(_ context.Context, after Cursor, here Here) (News, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.looks++
@@ -79,17 +80,31 @@ func (f *fakeFeed) News(_ context.Context, after Cursor, here func(int64) bool) 
 	}
 	var found []Notice
 	for _, n := range f.news[max(0, from-f.overlap):] {
-		if here(n.FanNo) {
+		if here.Has(n.FanNo) {
 			found = append(found, n)
 		}
 	}
-	return News{found, slices.Clone(f.outs), Cursor(strconv.Itoa(len(f.news))), f.stands()}, nil
+	return News{
+		Notices: found, Shared: f.shareWith(here), SignedOut: slices.Clone(f.outs),
+		Next: Cursor(strconv.Itoa(len(f.news))), Moment: f.stands(),
+	}, nil
 }
 
 func (f *fakeFeed) signOut(fan int64, at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.outs = append(f.outs, SignOut{fan, at})
+}
+
+// shareWith is what is shared, for those of its fans who are here. It comes again with
+// every look, as it may.
+func (f *fakeFeed) shareWith(here Here) (shared []Shared) {
+	for _, s := range f.shared {
+		of := s.Fans
+		s.Fans = slices.DeleteFunc(here.All(), func(no int64) bool { return !slices.Contains(of, no) })
+		shared = append(shared, s)
+	}
+	return shared
 }
 
 func (f *fakeFeed) Replay(_ context.Context, fanNo int64, s Span) (m Missed, err error) {

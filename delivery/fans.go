@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -86,8 +87,20 @@ func (f *fans) of(fanNo int64) []*conn {
 	return s.conns[fanNo]
 }
 
-// here says whether the fan has a connection.
-func (f *fans) here(fanNo int64) bool { return len(f.of(fanNo)) > 0 }
+// Has says whether the fan has a connection.
+func (f *fans) Has(fanNo int64) bool { return len(f.of(fanNo)) > 0 }
+
+// All returns the fans who have one.
+func (f *fans) All() []int64 {
+	all := make([]int64, 0, f.count.Load())
+	for i := range f.shards {
+		s := &f.shards[i]
+		s.mu.RLock()
+		all = slices.AppendSeq(all, maps.Keys(s.conns))
+		s.mu.RUnlock()
+	}
+	return all
+}
 
 // schedule adds e unless its fan has left, so that nothing stays behind.
 func (f *fans) schedule(e *entry) {

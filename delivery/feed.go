@@ -14,11 +14,10 @@ type Feed interface {
 	// Start is the cursor of now: News after it returns all that is committed
 	// later, and perhaps a little that was committed before.
 	Start(ctx context.Context) (Cursor, Moment, error)
-	// News returns what was committed since after for those fans for whom here
-	// returns true, and where to go on. It may return a notice twice, never
-	// leave one out, also when transactions commit in another order than they
-	// began. here is called from News's goroutine alone.
-	News(ctx context.Context, after Cursor, here func(fanNo int64) bool) (News, error)
+	// News returns what was committed since after for those fans who are here, and
+	// where to go on. It may return a notice twice, never leave one out, also when
+	// transactions commit in another order than they began.
+	News(ctx context.Context, after Cursor, here Here) (News, error)
 	// Backlog returns, for a fan that just connected, the newest unread items,
 	// at most limit, oldest first, and after them the turns still to open (At in
 	// the future) and the open turns that were read already (Silent).
@@ -31,6 +30,15 @@ type Feed interface {
 	// FanNo returns the number of a fan, who exists from the first call that
 	// names it.
 	FanNo(ctx context.Context, fanID string) (int64, error)
+}
+
+// Here are the fans whose sockets a hub holds. They may change between two calls;
+// who enters later reads what there was in a backlog.
+type Here interface {
+	// Has says whether the fan has a socket.
+	Has(fanNo int64) bool
+	// All returns the numbers of all who have one.
+	All() []int64
 }
 
 // Cursor is a place in the feed. It is opaque to the hub; the zero Cursor is not
@@ -49,6 +57,7 @@ type Moment struct {
 // News is what a look finds. Moment was read before the notices.
 type News struct {
 	Notices []Notice
+	Shared  []Shared
 	// SignedOut are the fans who were, whether they are here or not.
 	SignedOut []SignOut
 	Next      Cursor
@@ -59,6 +68,13 @@ type News struct {
 type SignOut struct {
 	FanNo int64
 	At    time.Time
+}
+
+// Shared is an item that is the same for many fans, whose time has come.
+type Shared struct {
+	At   time.Time
+	Item *notifier.Item
+	Fans []int64 // numbers
 }
 
 // Span is a page of a fan's items with Since < At <= Until, in order of At and id.

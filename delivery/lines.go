@@ -153,7 +153,7 @@ func (l *lines) takeTouched() {
 // note marks what changes concern.
 func (l *lines) note(changes LineChanges) {
 	for _, fan := range changes.Joined {
-		if l.hub.fans.here(fan) {
+		if l.hub.fans.Has(fan) {
 			l.reload[fan] = struct{}{}
 		}
 	}
@@ -179,7 +179,7 @@ func (l *lines) reloadFans(ctx context.Context) error {
 	for len(l.reload) > 0 {
 		var some []int64
 		for fan := range l.reload {
-			if !l.hub.fans.here(fan) {
+			if !l.hub.fans.Has(fan) {
 				l.replace(fan, nil)
 				delete(l.reload, fan)
 			} else if some = append(some, fan); len(some) == entriesAtOnce {

@@ -36,13 +36,16 @@ func (h *Hub) look(ctx context.Context) error {
 	h.looks.Add(1)
 	ctx, cancel := context.WithTimeout(ctx, 2*h.cfg.CallTimeout)
 	defer cancel()
-	news, err := h.cfg.Feed.News(ctx, h.cur, h.fans.here)
+	news, err := h.cfg.Feed.News(ctx, h.cur, h.fans)
 	if err != nil {
 		return err
 	}
 	now, t := h.cfg.Clock.Now(), told{}
 	for i := range news.Notices {
 		h.dispatch(&news.Notices[i], now, t)
+	}
+	for i := range news.Shared {
+		h.share(&news.Shared[i], t)
 	}
 	for _, out := range news.SignedOut {
 		h.signOut(out)
@@ -76,6 +79,14 @@ func (h *Hub) dispatchMessage(n *Notice, m *message, now time.Time, t told) {
 		if watched(m, now) {
 			h.fans.schedule(watchEntry(n, m))
 		}
+	}
+}
+
+// share pushes an item to all of its fans, who share its bytes.
+func (h *Hub) share(s *Shared, t told) {
+	m := h.itemMessage(&Notice{At: s.At, Item: s.Item})
+	for _, fanNo := range s.Fans {
+		h.send(fanNo, m, t)
 	}
 }
 

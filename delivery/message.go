@@ -9,7 +9,7 @@ import (
 	"fanline/notifier"
 )
 
-// message is an item or an update on its way to the connections of one fan, which share its bytes.
+// message is an item or an update on its way to the connections of a fan, or of many, which share its bytes.
 type message struct {
 	id   string
 	hash uint64 // of the id; of an update, of id and state

@@ -7,6 +7,9 @@
 // waitlist decides, store writes what the strategy needs in the decision's
 // transaction, and a Strategy here does the rest after the commit.
 //
+// Announcements use the same two: a row for each fan, or one row in all that belongs
+// to those who were in the line at its moment. Announcer takes them.
+//
 // Both subscribe to the events of openings, each with its own jobs and retries,
 // and each leaves alone what was recorded for the other. Everything may be called
 // concurrently. The package imports waitlist and notifier.

@@ -76,6 +76,14 @@ func New(waker Waker, log *slog.Logger) *Fanout {
 // Decided makes a committed decision known; it does not block. When too many are
 // under way it leaves this one to the instances, which look each second.
 func (f *Fanout) Decided(d *waitlist.Decided) {
+	f.tell(d.ShowNo, func(ctx context.Context) error { return f.decided(ctx, d) })
+}
+
+// Announced makes a committed announcement known, as Decided does. Under both
+// strategies it is one publish: the fans of a line are on every instance.
+func (f *Fanout) Announced(showNo int32) { f.tell(showNo, f.waker.WakeAll) }
+
+func (f *Fanout) tell(showNo int32, how func(ctx context.Context) error) {
 	select {
 	case f.slots <- struct{}{}:
 	default:
@@ -85,8 +93,8 @@ func (f *Fanout) Decided(d *waitlist.Decided) {
 		defer func() { <-f.slots }()
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if err := f.decided(ctx, d); err != nil {
-			f.log.Warn("wake instances; they look by themselves within a second", "show_no", d.ShowNo, "err", err)
+		if err := how(ctx); err != nil {
+			f.log.Warn("wake instances; they look by themselves within a second", "show_no", showNo, "err", err)
 		}
 	})
 }

@@ -37,3 +37,9 @@ func (s *Store) Exec(ctx context.Context, sql string, args ...any) error {
 
 // Pool is the store's pool, for a test that looks behind it.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
+
+// SetThreshold sets the waiting count above which auto means read.
+func (s *Store) SetThreshold(n int64) { s.threshold = n }
+
+// ItemsSQL are a fan's items.
+var ItemsSQL = itemsSQL

@@ -53,7 +53,7 @@ type liveEvent struct {
 }
 
 // News returns what was committed since after for the fans who are here.
-func (f *Feed) News(ctx context.Context, after delivery.Cursor, here func(int64) bool) (delivery.News, error) {
+func (f *Feed) News(ctx context.Context, after delivery.Cursor, here delivery.Here) (delivery.News, error) {
 	var news delivery.News
 	var err error
 	// Before the events, so that none of a transaction in progress is passed.
@@ -65,7 +65,16 @@ func (f *Feed) News(ctx context.Context, after delivery.Cursor, here func(int64)
 		return news, err
 	}
 	news.SignedOut = signedOut(events)
-	if news.Notices, err = f.notices(ctx, events, here); err != nil {
+	if news.Notices, err = f.notices(ctx, events, here.Has); err != nil {
+		return news, err
+	}
+	var announcements []int64
+	for _, e := range events {
+		if e.kind == notifier.AnnouncementSent {
+			announcements = append(announcements, e.ref)
+		}
+	}
+	if news.Shared, err = f.announced(ctx, announcements, here); err != nil {
 		return news, err
 	}
 	for _, e := range events {
@@ -96,7 +105,7 @@ func (f *Feed) notices(ctx context.Context, events []liveEvent, here func(int64)
 			capped = append(capped, waitlist.WaveRef{OpeningNo: e.opening, N: e.n})
 		case notifier.OpeningFilled, notifier.OpeningCancelled:
 			ended = append(ended, e.opening)
-		case notifier.FanSignedOut, notifier.FanErased:
+		case notifier.FanSignedOut, notifier.FanErased, notifier.AnnouncementSent: // see News
 		default:
 			if since, ok := fans[e.fan]; here(e.fan) && (!ok || e.at.Before(since)) {
 				fans[e.fan] = e.at

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -17,12 +18,12 @@ type viewer struct {
 	b     *bench
 	feed  *store.Feed
 	after delivery.Cursor
-	here  map[int64]string
+	here  present
 }
 
 func (b *bench) viewer(fans ...string) *viewer {
 	b.t.Helper()
-	v := &viewer{b: b, feed: b.store.Feed(), here: map[int64]string{}}
+	v := &viewer{b: b, feed: b.store.Feed(), here: present{}}
 	for _, fan := range fans {
 		no, err := v.feed.FanNo(b.t.Context(), fan)
 		must(b.t, err)
@@ -43,11 +44,22 @@ func (v *viewer) look() []string {
 
 func (v *viewer) news() []delivery.Notice {
 	v.b.t.Helper()
-	news, err := v.feed.News(v.b.t.Context(), v.after, func(no int64) bool { return v.here[no] != "" })
+	news, err := v.feed.News(v.b.t.Context(), v.after, v.here)
 	must(v.b.t, err)
 	v.after = news.Next
+	for _, s := range news.Shared {
+		for _, no := range s.Fans {
+			news.Notices = append(news.Notices, delivery.Notice{FanNo: no, At: s.At, Item: s.Item})
+		}
+	}
 	return news.Notices
 }
+
+// present are the names of those who are here, by number.
+type present map[int64]string
+
+func (p present) Has(no int64) bool { return p[no] != "" }
+func (p present) All() []int64      { return slices.Collect(maps.Keys(p)) }
 
 func (v *viewer) want(want ...string) {
 	v.b.t.Helper()
@@ -236,8 +248,14 @@ func TestNewsPassesByNothingThatCommitsLate(t *testing.T) {
 // waitForLock returns when a statement waits for another transaction.
 func (b *bench) waitForLock() {
 	b.t.Helper()
+	b.waitForLockOn("transactionid")
+}
+
+// waitForLockOn returns when a statement waits for a lock of a kind.
+func (b *bench) waitForLockOn(kind string) {
+	b.t.Helper()
 	for b.t.Context().Err() == nil {
-		if len(b.strings(`SELECT pid::text FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'`)) > 0 {
+		if len(b.strings(`SELECT pid::text FROM pg_locks WHERE NOT granted AND locktype = $1`, kind)) > 0 {
 			return
 		}
 	}

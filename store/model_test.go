@@ -21,6 +21,7 @@ type model struct {
 	entries                []*mEntry // all who ever joined
 	tail, front            int64     // the next places
 	openings               []*mOpening
+	announcements          []mAnnouncement
 }
 
 type mEntry struct {
@@ -326,6 +327,21 @@ func (m *model) untouched(o *mOpening, e *mEntry) waitlist.Reason {
 	return waitlist.Behind
 }
 
+// mAnnouncement is a message to those in line at its moment.
+type mAnnouncement struct {
+	id string
+	at time.Time
+	to map[string]bool // fans
+}
+
+func (m *model) announce(id string) {
+	a := mAnnouncement{id: id, at: m.now, to: map[string]bool{}}
+	for _, e := range m.entries {
+		a.to[e.fan] = e.state.InLine()
+	}
+	m.announcements = append(m.announcements, a)
+}
+
 // mItem is an item of a fan's inbox.
 type mItem struct {
 	State  notifier.TurnState
@@ -339,6 +355,11 @@ func (m *model) items(e *mEntry) map[string]mItem {
 	put := func(id string, state notifier.TurnState, at time.Time) {
 		at = at.Truncate(time.Millisecond)
 		items[id] = mItem{state, at, !e.read[id] && !at.Before(e.readBefore)}
+	}
+	for _, a := range m.announcements {
+		if a.to[e.fan] {
+			put(notifier.AnnouncementID("s", a.id), "", a.at)
+		}
 	}
 	for _, o := range m.openings {
 		t, c := o.turns[e.fan], o.claims[e.fan]

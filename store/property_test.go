@@ -65,6 +65,7 @@ func (p *play) act(t *rapid.T) {
 		{2, p.pause},
 		{sometimes(len(p.openings) > 2, 1), p.closeSales},
 		{2, p.read},
+		{sometimes(len(p.announcements) < 12, 2), p.announce},
 		{6, p.pass},
 		{6, p.passToDue},
 		{2, p.decideNow},
@@ -457,7 +458,7 @@ func (p *play) closeSales(t *rapid.T) {
 func (p *play) read(t *rapid.T) {
 	fan := p.fan(t)
 	e := p.entry(fan)
-	if e == nil || len(p.openings) == 0 {
+	if e == nil || len(p.openings)+len(p.announcements) == 0 {
 		return
 	}
 	items := p.items(e)
@@ -467,15 +468,48 @@ func (p *play) read(t *rapid.T) {
 		e.readBefore = p.now
 		return
 	}
-	o := p.anyOpening(t)
-	ids := []string{notifier.TurnID("s", o.id), notifier.ResultID("s", o.id)}
-	_, err := p.b.store.MarkRead(t.Context(), p.id(fan), []string{notifier.TurnID(p.show, o.id), notifier.ResultID(p.show, o.id)})
+	ids := rapid.SliceOfNDistinct(rapid.SampledFrom(p.itemIDs()), 1, 2, rapid.ID).Draw(t, "ids")
+	long := make([]string, len(ids))
+	for i, id := range ids {
+		long[i] = strings.Replace(id, ":s:", ":"+p.show+":", 1)
+	}
+	_, err := p.b.store.MarkRead(t.Context(), p.id(fan), long)
 	p.want(t, "mark read", err, ok)
 	for _, id := range ids {
 		if _, exists := items[id]; exists {
 			e.read[id] = true
 		}
 	}
+}
+
+// itemIDs are those of the items that there may be.
+func (p *play) itemIDs() (ids []string) {
+	for _, o := range p.openings {
+		ids = append(ids, notifier.TurnID("s", o.id), notifier.ResultID("s", o.id))
+	}
+	for _, a := range p.announcements {
+		ids = append(ids, notifier.AnnouncementID("s", a.id))
+	}
+	return ids
+}
+
+// announce makes two announcements at one moment, one under each strategy, which
+// belong to the same fans. Openings recorded later have the strategy of the second.
+func (p *play) announce(t *rapid.T) {
+	for _, strategy := range rapid.Permutation([]waitlist.Strategy{waitlist.Write, waitlist.Read}).Draw(t, "strategies") {
+		_, _, err := p.b.PutShow(t.Context(), p.show, waitlist.ShowChange{
+			Policy: waitlist.Some(waitlist.PolicyChange{Strategy: waitlist.Some(strategy)}),
+		})
+		p.want(t, "change the strategy", err, ok)
+		id := fmt.Sprintf("a%d", len(p.announcements))
+		a, created, err := p.b.store.Announce(t.Context(), p.show, waitlist.NewAnnouncement{ID: id, Title: "T", Body: "B"})
+		p.want(t, "announce", err, ok)
+		if a.Strategy != strategy || !created {
+			t.Fatalf("announcement %s has strategy %s, want %s; created: %t", id, a.Strategy, strategy, created)
+		}
+		p.model.announce(id)
+	}
+	p.acted(t)
 }
 
 func (p *play) pass(t *rapid.T) {

@@ -130,7 +130,7 @@ func (s *Show) Check() error {
 			if err := CheckText(field+".title", t.Title, true, MaxTitle); err != nil {
 				return err
 			}
-			if err := CheckText(field+".body", strings.ReplaceAll(t.Body, "\n", " "), true, MaxBody); err != nil {
+			if err := CheckLines(field+".body", t.Body, true, MaxBody); err != nil {
 				return err
 			}
 		}
