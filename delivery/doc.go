@@ -59,5 +59,5 @@
 //	shard.mu > Registry.mu
 //	Hub.mu, debts.mu and lines.mu are taken alone
 //
-// The package imports the standard library, notifier, coder/websocket and go-redis.
+// The package imports the standard library, notifier, coder/websocket, go-redis and phonenumbers.
 package delivery

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"fanline/notifier"
@@ -19,13 +20,32 @@ type Recipient struct {
 	// Channels by kind (turn, announcement, message), with the defaults filled in:
 	// live and push, for turns also sms and email.
 	Channels map[notifier.Kind][]notifier.Channel
-	// Addresses that can be used: neither retired nor opted out.
+	// OptedOut are the kinds that the owner of the fan's mailbox or number wants no
+	// more, by channel. The channels to use are those of For.
+	OptedOut map[notifier.Channel][]notifier.Kind
+	// Addresses that can be used: neither retired nor opted out of as a whole.
 	Addresses []Address
 }
 
-// QuietHours are a span of the day by a wall clock, as minutes after midnight;
-// From may be later than To. Equal ends: never quiet.
-type QuietHours struct{ From, To int }
+// For are the channels by which the fan is to hear of an item of this kind and
+// lane: those asked for, or else the fan's own, less what they unsubscribed from,
+// which transactional items are exempt from.
+func (r *Recipient) For(kind notifier.Kind, lane notifier.Lane, asked []notifier.Channel) []notifier.Channel {
+	kind = notifier.PreferenceOf(kind)
+	if len(asked) == 0 {
+		asked = r.Channels[kind]
+	}
+	if lane == notifier.Transactional {
+		return asked
+	}
+	var channels []notifier.Channel
+	for _, c := range asked {
+		if !slices.Contains(r.OptedOut[c], kind) {
+			channels = append(channels, c)
+		}
+	}
+	return channels
+}
 
 // Recipients finds recipients. store implements it.
 type Recipients interface {
@@ -40,6 +60,12 @@ type Recipients interface {
 	UnuseDevice(ctx context.Context, fanNo int64, a Address, reason string) error
 	// MoveDevice notes the environment of APNs that a token turned out to be of.
 	MoveDevice(ctx context.Context, fanNo int64, a Address, environment string) error
-	// OptOut stops a channel to an address from a sender; "" is every sender.
+	// OptOut stops a channel to an address from a sender; "" is every sender. It
+	// holds for whoever has the address, however they write it, until OptIn.
 	OptOut(ctx context.Context, channel notifier.Channel, address, sender, reason string) error
+	// OptIn takes an OptOut of that sender back: the owner wrote START.
+	OptIn(ctx context.Context, channel notifier.Channel, address, sender string) error
+	// UnsubscribeToken signs the address's one-click opt-out of a kind: what comes
+	// behind /u/ in Envelope.Unsubscribe.
+	UnsubscribeToken(ctx context.Context, a Address, kind notifier.Kind) (string, error)
 }

@@ -25,7 +25,9 @@ const (
 	EntryLeft        EventType = "entry.left"
 	EntryMoved       EventType = "entry.moved"
 	EntryDormant     EventType = "entry.dormant"
-	FanErased        EventType = "fan.erased"
+	// DeviceRetired: a device is forgotten, by a provider's verdict or for another.
+	DeviceRetired EventType = "device.retired"
+	FanErased     EventType = "fan.erased"
 	// FanSignedOut: the fan's sockets of before are to be closed. For instances
 	// alone, like WaveCapped.
 	FanSignedOut EventType = "fan.signed_out"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
+	"fanline/notifier"
 	"fanline/waitlist"
 )
 
@@ -25,7 +27,10 @@ type Config struct {
 	// ReadThreshold: more fans than this waiting, and strategy auto means read.
 	// 0 is 10,000.
 	ReadThreshold int64
-	Log           *slog.Logger
+	// Senders are whom opt-outs go by, by channel: one of another sender does not
+	// count. Without a sender, all count.
+	Senders map[notifier.Channel]string
+	Log     *slog.Logger
 }
 
 // Store is the database. Close it when nothing uses it any more.
@@ -33,6 +38,8 @@ type Store struct {
 	pool      *pgxpool.Pool
 	jobs      *river.Client[pgx.Tx] // inserts alone
 	threshold int64
+	senders   map[notifier.Channel]string
+	secrets   sync.Map // by name; they never change
 	log       *slog.Logger
 
 	clockBehind atomic.Int64 // ns, at the last sweep
@@ -73,7 +80,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.ReadThreshold == 0 {
 		cfg.ReadThreshold = 10_000
 	}
-	return &Store{pool: pool, jobs: jobs, threshold: cfg.ReadThreshold, log: cfg.Log}, nil
+	return &Store{pool: pool, jobs: jobs, threshold: cfg.ReadThreshold, senders: cfg.Senders, log: cfg.Log}, nil
 }
 
 // parseURL reads a database's URL. Its error does not repeat it: there may be a
