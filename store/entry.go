@@ -30,16 +30,15 @@ func scanNamedEntry(row pgx.CollectableRow) (e waitlist.Entry, err error) {
 	return e, err
 }
 
-// entriesOf returns the entries of fans in a show, by fan. Each is looked up by
+// entriesOf returns the entries of fans in a show, by fan, without the fans' ids. Each is looked up by
 // its key, of which LIMIT 1 leaves the planner no other choice: a list of keys it
 // takes for many rows, and reads the whole line through another index while it
 // knows little of a table that has grown.
 func entriesOf(ctx context.Context, q querier, no int32, fans []int64) (map[int64]waitlist.Entry, error) {
 	rows, err := q.Query(ctx, `
-		SELECT `+entryColumns+`, f.fan_id FROM unnest($2::bigint[]) k (fan_no)
-		CROSS JOIN LATERAL (SELECT * FROM entries WHERE show_no = $1 AND fan_no = k.fan_no LIMIT 1) e
-		CROSS JOIN LATERAL (SELECT fan_id FROM fans WHERE fan_no = k.fan_no LIMIT 1) f`, no, fans)
-	list, err := all(rows, err, scanNamedEntry)
+		SELECT `+entryColumns+` FROM unnest($2::bigint[]) k (fan_no)
+		CROSS JOIN LATERAL (SELECT * FROM entries WHERE show_no = $1 AND fan_no = k.fan_no LIMIT 1) e`, no, fans)
+	list, err := all(rows, err, scanEntry)
 	byFan := make(map[int64]waitlist.Entry, len(list))
 	for _, e := range list {
 		byFan[e.FanNo] = e

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -156,38 +157,29 @@ func (s *Store) FanNo(ctx context.Context, fan string) (int64, error) {
 }
 
 // fanNos returns the numbers of fans, who exist from the first call that names
-// them. New ones are inserted sorted, so that two batches cannot deadlock.
+// them. New ones are inserted sorted, so that two batches cannot deadlock. Those
+// whom somebody else made meanwhile are read once more.
 func (s *Store) fanNos(ctx context.Context, ids []string) (map[string]int64, error) {
 	nos := make(map[string]int64, len(ids))
-	read := func() error {
+	for ask := ids; len(ask) > 0; {
 		rows, err := s.pool.Query(ctx, `
-			SELECT f.fan_id, f.fan_no FROM unnest($1::text[]) k (id)
-			CROSS JOIN LATERAL (SELECT fan_id, fan_no FROM fans WHERE fan_id = k.id LIMIT 1) f`, ids)
+			WITH known AS (
+				SELECT f.fan_id, f.fan_no FROM unnest($1::text[]) k (id)
+				CROSS JOIN LATERAL (SELECT fan_id, fan_no FROM fans WHERE fan_id = k.id LIMIT 1) f),
+			made AS (
+				INSERT INTO fans (fan_id)
+				SELECT DISTINCT id FROM unnest($1::text[]) id WHERE id NOT IN (SELECT fan_id FROM known) ORDER BY id
+				ON CONFLICT DO NOTHING RETURNING fan_id, fan_no)
+			SELECT fan_id, fan_no FROM known UNION ALL SELECT fan_id, fan_no FROM made`, ask)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var id string
 		var no int64
-		_, err = pgx.ForEachRow(rows, []any{&id, &no}, func() error { nos[id] = no; return nil })
-		return err
-	}
-	if err := read(); err != nil {
-		return nil, err
-	}
-	var missing []string
-	for _, id := range ids {
-		if nos[id] == 0 {
-			missing = append(missing, id)
+		if _, err = pgx.ForEachRow(rows, []any{&id, &no}, func() error { nos[id] = no; return nil }); err != nil {
+			return nil, err
 		}
+		ask = slices.DeleteFunc(slices.Clone(ask), func(id string) bool { return nos[id] != 0 })
 	}
-	if len(missing) == 0 {
-		return nos, nil
-	}
-	if _, err := s.pool.Exec(ctx, `
-		INSERT INTO fans (fan_id) SELECT DISTINCT id FROM unnest($1::text[]) id ORDER BY id
-		ON CONFLICT DO NOTHING`, missing); err != nil {
-		return nil, err
-	}
-	ids = missing
-	return nos, read()
+	return nos, nil
 }

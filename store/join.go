@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,14 +20,26 @@ import (
 func (s *Store) Join(ctx context.Context, show string, batch []waitlist.Join) (joined []waitlist.Joined, no int32, err error) {
 	err = untilFansStay(func() error {
 		joined, no, err = s.joinOnce(ctx, show, batch)
+		if errors.Is(err, errFanGone) {
+			batch = unnamed(batch)
+		}
 		return err
 	})
 	return joined, no, err
 }
 
+// unnamed are joins whose fans are looked up again.
+func unnamed(batch []waitlist.Join) []waitlist.Join {
+	batch = slices.Clone(batch)
+	for i := range batch {
+		batch[i].FanNo = 0
+	}
+	return batch
+}
+
 func (s *Store) joinOnce(ctx context.Context, show string, batch []waitlist.Join) (joined []waitlist.Joined, no int32, err error) {
-	fanNos, err := s.fans(ctx, batch)
-	if err != nil {
+	batch = slices.Clone(batch)
+	if err := s.NameFans(ctx, batch); err != nil {
 		return nil, 0, err
 	}
 	ks, err := s.keyedOf(ctx, joinKeys(batch))
@@ -49,7 +63,7 @@ func (s *Store) joinOnce(ctx context.Context, show string, batch []waitlist.Join
 			return err
 		}
 		var asked bool
-		if joined, asked, err = s.join(ctx, tx, sh.No, batch, fanNos, refused); err != nil {
+		if joined, asked, err = s.join(ctx, tx, sh.No, batch, refused); err != nil {
 			return err
 		}
 		if asked {
@@ -127,29 +141,42 @@ func (s *Store) keepJoins(ctx context.Context, tx pgx.Tx, joined []waitlist.Join
 	return keepAnswers(ctx, tx, went)
 }
 
-// fans returns the numbers of the batch's fans, making those that are new.
-func (s *Store) fans(ctx context.Context, batch []waitlist.Join) (map[string]int64, error) {
-	ids := make([]string, len(batch))
+// NameFans fills in the numbers of the fans that have none, making those who are new.
+func (s *Store) NameFans(ctx context.Context, batch []waitlist.Join) error {
+	ids := make([]string, 0, len(batch))
 	for i := range batch {
-		ids[i] = batch[i].FanID
+		if batch[i].FanNo == 0 {
+			ids = append(ids, batch[i].FanID)
+		}
 	}
-	return s.fanNos(ctx, ids)
+	if len(ids) == 0 {
+		return nil
+	}
+	nos, err := s.fanNos(ctx, ids)
+	for i := range batch {
+		if batch[i].FanNo == 0 {
+			batch[i].FanNo = nos[batch[i].FanID]
+		}
+	}
+	return err
 }
 
 // join gives places. An entry that stands is returned; one that ended starts
 // again at the tail; a dormant one wakes. asked says that the show is to be
 // decided. Those refused, by index, are left alone.
-func (s *Store) join(ctx context.Context, tx pgx.Tx, no int32, batch []waitlist.Join, fanNos map[string]int64, refused []error) (joined []waitlist.Joined, asked bool, err error) {
+func (s *Store) join(ctx context.Context, tx pgx.Tx, no int32, batch []waitlist.Join, refused []error) (joined []waitlist.Joined, asked bool, err error) {
 	nos := make([]int64, len(batch))
 	for i := range batch {
-		nos[i] = fanNos[batch[i].FanID]
+		nos[i] = batch[i].FanNo
 	}
 	standing, err := entriesOf(ctx, tx, no, nos)
 	if err != nil {
 		return nil, false, err
 	}
-	if _, err := lockEntries(ctx, tx, no, numbers(standing)); err != nil {
-		return nil, false, err
+	if len(standing) > 0 {
+		if _, err := lockEntries(ctx, tx, no, numbers(standing)); err != nil {
+			return nil, false, err
+		}
 	}
 	h, err := lockHead(ctx, tx, no)
 	if err != nil {
@@ -205,6 +232,7 @@ func planJoins(no int32, batch []waitlist.Join, nos []int64, standing map[int64]
 			continue
 		}
 		e, ok := standing[nos[i]]
+		e.FanID = j.FanID
 		switch {
 		case !ok:
 			e = waitlist.Entry{ShowNo: no, FanNo: nos[i], FanID: j.FanID, No: h.nextEno, JoinedDecision: h.decision}

@@ -57,6 +57,8 @@ type Join struct {
 	Party    int
 	Tier     string
 	JoinedAt time.Time // zero: now
+	// FanNo is the fan's number where NameFans has filled it in, or 0.
+	FanNo int64
 	// Once is the idempotency key of the request, or nil.
 	Once *Once
 }

@@ -137,6 +137,8 @@ func (s *Service) CancelShow(ctx context.Context, show string) error {
 
 // EntryStore keeps entries.
 type EntryStore interface {
+	// NameFans fills in the numbers of fans, making those who are new.
+	NameFans(ctx context.Context, batch []Join) error
 	// Join takes up to 1,000 joins in order, at most MaxKeyed of them with a key. It
 	// answers each; Entry.Position is filled in for new ones alone.
 	Join(ctx context.Context, show string, batch []Join) ([]Joined, int32, error)
@@ -171,6 +173,12 @@ func (s *Service) Join(ctx context.Context, show string, j Join) (Entry, bool, e
 		return Entry{}, false, err
 	}
 	return r.Entry, r.New, r.Err
+}
+
+// NameFans fills in the numbers of the fans of joins that were checked, making those
+// who are new. It may run ahead of JoinMany, which does it otherwise.
+func (s *Service) NameFans(ctx context.Context, batch []Join) error {
+	return s.store.NameFans(ctx, batch)
 }
 
 // JoinMany is Join for a list that one caller brings, such as an import: at most

@@ -127,6 +127,10 @@ func (f *fakeStore) CancelShow(ctx context.Context, id string) (int32, error) {
 	return 1, f.on(ctx, "CancelShow", id)
 }
 
+func (f *fakeStore) NameFans(ctx context.Context, batch []waitlist.Join) error {
+	return f.on(ctx, "NameFans", "", len(batch))
+}
+
 func (f *fakeStore) Join(ctx context.Context, show string, batch []waitlist.Join) ([]waitlist.Joined, int32, error) {
 	err := f.on(ctx, "Join", show, batch)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"golang.org/x/sync/errgroup"
 
 	"fanline/waitlist"
 )
@@ -62,11 +63,18 @@ func (s *Server) importEntries(w http.ResponseWriter, r *http.Request) {
 	}
 	control := http.NewResponseController(w)
 	bound(control, time.Time{})
-	imp := &importer{join: func(batch []waitlist.Join) ([]waitlist.Joined, error) {
-		ctx, cancel := context.WithTimeout(r.Context(), s.cfg.Timeout)
-		defer cancel()
-		return s.cfg.Lines.JoinMany(ctx, show, batch)
-	}}
+	imp := &importer{
+		name: func(batch []waitlist.Join) error {
+			ctx, cancel := context.WithTimeout(r.Context(), s.cfg.Timeout)
+			defer cancel()
+			return s.cfg.Lines.NameFans(ctx, batch)
+		},
+		join: func(batch []waitlist.Join) ([]waitlist.Joined, error) {
+			ctx, cancel := context.WithTimeout(r.Context(), s.cfg.Timeout)
+			defer cancel()
+			return s.cfg.Lines.JoinMany(ctx, show, batch)
+		},
+	}
 	err := imp.run(&patientReader{r.Body, control}, formatOf(r.Header))
 	if err == nil && imp.done.Imported+imp.done.Existing == 0 { // no line got as far as the show
 		err = s.mayImport(r.Context(), show)
@@ -108,31 +116,79 @@ func (p *patientReader) Read(b []byte) (int, error) {
 	return p.r.Read(b)
 }
 
-// importer reads lines and joins them in batches.
+// importer reads lines and joins them in batches. While one batch joins, the fans of
+// the next are named and the one after that is read: no more are held.
 type importer struct {
+	name func([]waitlist.Join) error
 	join func([]waitlist.Join) ([]waitlist.Joined, error)
+	// done is what became of the lines, once run has returned.
 	done Imported
-	// pending are the lines since the last batch, also those that cannot join, so
-	// that errors come in the order of the lines.
-	pending []pendingLine
 }
 
-type pendingLine struct {
-	line int
-	join waitlist.Join
-	err  error
+// importLines are some lines of an import, also those that cannot join, so that errors
+// come in the order of the lines.
+type importLines struct {
+	lines []importLine
+	joins []waitlist.Join // of those that can, in order
 }
 
-// run imports everything in r. An error ends it: a Problem of the whole, or what
-// join or r returned.
+type importLine struct {
+	n   int
+	err error
+}
+
+// run imports everything in r. An error ends it: a Problem of the whole, or what name,
+// join or r returned. Whole batches read before it are in.
 func (imp *importer) run(r io.Reader, f format) error {
 	imp.done.Errors = []LineError{}
-	lines := newLines(r)
+	read, named := make(chan *importLines), make(chan *importLines)
+	g, failed := errgroup.WithContext(context.Background())
+	g.Go(func() error {
+		defer close(named)
+		for b := range read {
+			if err := imp.name(b.joins); err != nil {
+				return fmt.Errorf("import: %w", err)
+			}
+			select {
+			case named <- b:
+			case <-failed.Done():
+				return nil
+			}
+		}
+		return nil
+	})
+	g.Go(func() error {
+		for b := range named {
+			if err := imp.take(b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	err := imp.read(r, f, func(b *importLines) bool {
+		select {
+		case read <- b:
+			return true
+		case <-failed.Done():
+			return false
+		}
+	})
+	close(read)
+	if failed := g.Wait(); failed != nil {
+		return failed
+	}
+	return err
+}
+
+// read takes r apart into batches, and hands them to next until that says no.
+func (imp *importer) read(r io.Reader, f format, next func(*importLines) bool) error {
+	lines, b := newLines(r), &importLines{}
 	for {
 		text, err := lines.next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return imp.flush()
+			next(b)
+			return nil
 		case err != nil && !errors.Is(err, errLongLine):
 			return bodyProblem(err)
 		case err == nil && len(bytes.TrimSpace(text)) == 0:
@@ -147,46 +203,59 @@ func (imp *importer) run(r io.Reader, f format) error {
 			f.header = nil
 			continue
 		}
-		p := pendingLine{line: lines.n, err: err}
-		if err == nil {
-			p.join, p.err = f.parse(text)
-		}
-		if imp.pending = append(imp.pending, p); len(imp.pending) == importBatch {
-			if err := imp.flush(); err != nil {
-				return err
+		b.add(lines.n, text, f, err)
+		if len(b.lines) == importBatch {
+			if !next(b) {
+				return nil
 			}
+			b = &importLines{lines: make([]importLine, 0, importBatch), joins: make([]waitlist.Join, 0, importBatch)}
 		}
 	}
 }
 
-// flush joins what is pending and counts what became of it.
-func (imp *importer) flush() error {
-	batch := make([]waitlist.Join, 0, len(imp.pending))
-	for _, p := range imp.pending {
-		if p.err == nil {
-			batch = append(batch, p.join)
-		}
+// add keeps of a line what can join, or why it cannot.
+func (b *importLines) add(n int, text []byte, f format, err error) {
+	var j waitlist.Join
+	if err == nil {
+		j, err = f.parse(text)
 	}
+	if err == nil {
+		err = j.Check()
+	}
+	if err == nil {
+		b.joins = append(b.joins, j)
+	}
+	b.lines = append(b.lines, importLine{n, err})
+}
+
+// take joins a batch and counts what became of it.
+func (imp *importer) take(b *importLines) error {
 	var joined []waitlist.Joined
-	if len(batch) > 0 {
+	if len(b.joins) > 0 {
 		var err error
-		if joined, err = imp.join(batch); err != nil {
+		if joined, err = imp.join(b.joins); err != nil {
 			return fmt.Errorf("import: %w", err)
 		}
 	}
-	for _, p := range imp.pending {
-		if p.err != nil {
-			imp.reject(p.line, p.err.Error())
+	for _, l := range b.lines {
+		if l.err != nil {
+			imp.reject(l.n, detailOf(l.err))
 			continue
 		}
 		j := joined[0]
 		joined = joined[1:]
-		if err := imp.count(p.line, j); err != nil {
+		if err := imp.count(l.n, j); err != nil {
 			return err
 		}
 	}
-	imp.pending = imp.pending[:0]
 	return nil
+}
+
+func detailOf(err error) string {
+	if e, ok := errors.AsType[*waitlist.Error](err); ok {
+		return e.Detail
+	}
+	return err.Error()
 }
 
 func (imp *importer) count(line int, j waitlist.Joined) error {

@@ -185,7 +185,7 @@ func FuzzImport(f *testing.F) {
 			form = formatOf(http.Header{"Content-Type": {"text/csv"}})
 		}
 		joins := 0
-		imp := &importer{join: func(batch []waitlist.Join) ([]waitlist.Joined, error) {
+		imp := &importer{name: func([]waitlist.Join) error { return nil }, join: func(batch []waitlist.Join) ([]waitlist.Joined, error) {
 			joins += len(batch)
 			return make([]waitlist.Joined, len(batch)), nil
 		}}

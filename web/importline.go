@@ -74,6 +74,9 @@ func formatOf(h http.Header) format {
 }
 
 func parseNDJSON(line []byte) (waitlist.Join, error) {
+	if j, ok := plainJoin(line); ok {
+		return j.join(), nil
+	}
 	var j JoinRequest
 	if p := decode(line, &j, ""); p != nil {
 		return waitlist.Join{}, errors.New(p.Detail)

@@ -23,6 +23,7 @@ type Lines interface {
 	CancelShow(ctx context.Context, show string) error
 
 	Join(ctx context.Context, show string, j waitlist.Join) (e waitlist.Entry, created bool, err error)
+	NameFans(ctx context.Context, batch []waitlist.Join) error
 	JoinMany(ctx context.Context, show string, batch []waitlist.Join) ([]waitlist.Joined, error)
 	Entry(ctx context.Context, show, fan string) (waitlist.Entry, error)
 	Entries(ctx context.Context, show string, f waitlist.EntryFilter) ([]waitlist.Entry, error)
