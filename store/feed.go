@@ -49,6 +49,7 @@ type liveEvent struct {
 	kind         notifier.EventType
 	opening, fan int64
 	ref          int64 // an announcement
+	accepted     *acceptedMessages
 	n            int
 }
 
@@ -95,7 +96,7 @@ func signedOut(events []liveEvent) (outs []delivery.SignOut) {
 // notices are what events mean for the fans who are here.
 func (f *Feed) notices(ctx context.Context, events []liveEvent, here func(int64) bool) ([]delivery.Notice, error) {
 	var waves, capped []waitlist.WaveRef
-	var ended []int64
+	var ended, messages []int64
 	fans := map[int64]time.Time{} // with the earliest event about them
 	for _, e := range events {
 		switch e.kind {
@@ -106,6 +107,8 @@ func (f *Feed) notices(ctx context.Context, events []liveEvent, here func(int64)
 		case notifier.OpeningFilled, notifier.OpeningCancelled:
 			ended = append(ended, e.opening)
 		case notifier.FanSignedOut, notifier.FanErased, notifier.AnnouncementSent: // see News
+		case notifier.EventOf(notifier.PhaseAccepted):
+			messages = append(messages, e.messagesFor(here)...)
 		default:
 			if since, ok := fans[e.fan]; here(e.fan) && (!ok || e.at.Before(since)) {
 				fans[e.fan] = e.at
@@ -133,7 +136,11 @@ func (f *Feed) notices(ctx context.Context, events []liveEvent, here func(int64)
 		return nil, err
 	}
 	changes, err := f.changes(ctx, fans, now)
-	return append(notices, changes...), err
+	if err != nil {
+		return nil, err
+	}
+	told, err := f.messages(ctx, messages, now)
+	return append(append(notices, changes...), told...), err
 }
 
 // read returns the unseen events from the cursor on.
@@ -143,10 +150,11 @@ func (f *Feed) read(ctx context.Context, after delivery.Cursor) ([]liveEvent, er
 		return nil, fmt.Errorf("feed cursor %q: %w", after, err)
 	}
 	rows, err := f.s.pool.Query(ctx, `
-		SELECT id, xid::text::bigint, at, type, coalesce(opening_no, 0), coalesce(fan_no, 0), coalesce(ref, 0), coalesce(n, 0)
+		SELECT id, xid::text::bigint, at, type, coalesce(opening_no, 0), coalesce(fan_no, 0), coalesce(ref, 0), coalesce(n, 0),
+			CASE type WHEN 'delivery.accepted' THEN data END
 		FROM events WHERE live AND xid >= $1::text::xid8 ORDER BY xid, id`, strconv.FormatUint(from, 10))
 	events, err := all(rows, err, func(row pgx.CollectableRow) (e liveEvent, err error) {
-		err = row.Scan(&e.id, &e.xid, &e.at, &e.kind, &e.opening, &e.fan, &e.ref, &e.n)
+		err = row.Scan(&e.id, &e.xid, &e.at, &e.kind, &e.opening, &e.fan, &e.ref, &e.n, &e.accepted)
 		return e, err
 	})
 	if err != nil {

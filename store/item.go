@@ -50,7 +50,8 @@ const itemsKept = `interval '90 days'`
 // found by entry number among the members of the waves. A result of a claim is a
 // row; that an opening was filled or cancelled over an open turn follows from the
 // opening's end. The conditions are those of waitlist.Telling. An announcement of
-// strategy write is a row, and one of strategy read is found in the fan's shows.
+// strategy write is a row, and one of strategy read is found in the fan's shows. A
+// message is a row; a transactional one goes with its time.
 var itemsSQL = itemsTo("$2")
 
 // itemsTo is itemsSQL with the turns that open until another moment, as they are
@@ -103,20 +104,26 @@ func itemsTo(until string) string {
 		CROSS JOIN LATERAL (
 			SELECT announcement_no, decision, at FROM announcements
 			WHERE show_no = e.show_no AND strategy = 'read' AND at > $2 - ` + itemsKept + ` AND at <= $2 OFFSET 0) a
-		WHERE ` + inLineAt("a.decision") + `)
+		WHERE ` + inLineAt("a.decision") + `
+		UNION ALL
+		SELECT i.fan_no, 'message', i.ref, 0, 0, 0, i.visible_at, NULL, NULL, 0, '', NULL
+		FROM inbox i JOIN messages m ON m.msg_no = i.ref
+		WHERE i.fan_no = ANY($1) AND i.kind = 'message' AND i.visible_at > $2 - ` + itemsKept + `
+			AND NOT m.erased AND (m.lane = 'bulk' OR m.expires_at > $2))
 	SELECT i.fan_no, i.kind, i.ref, i.eno, i.seats, i.at, i.opens, i.closes, i.window_s, i.state, i.changed,
-		CASE i.kind WHEN 'announcement' THEN 'ann:' || s.show_id || ':' || a.announcement_id
+		CASE i.kind WHEN 'announcement' THEN 'ann:' || s.show_id || ':' || a.announcement_id WHEN 'message' THEN 'msg:' || m.id
 			ELSE i.kind || ':' || s.show_id || ':' || o.opening_id END AS id,
 		coalesce(o.opening_id, '') AS opening_id, coalesce(s.show_id, '') AS show_id,
 		coalesce(s.name, '') AS name, coalesce(s.venue, '') AS venue, coalesce(s.time_zone, '') AS time_zone,
 		coalesce(s.url, '') AS url, s.templates,
-		CASE i.kind WHEN 'announcement' THEN 'bulk' ELSE 'turns' END AS lane, '' AS type,
-		coalesce(a.title, '') AS title, coalesce(a.body, '') AS body, a.data,
+		CASE i.kind WHEN 'announcement' THEN 'bulk' WHEN 'message' THEN m.lane ELSE 'turns' END AS lane, coalesce(m.type, '') AS type,
+		coalesce(a.title, m.title, '') AS title, coalesce(a.body, m.body, '') AS body, coalesce(a.data, m.data) AS data,
 		coalesce(r.read_at, CASE WHEN i.at < f.read_before THEN f.read_before END) AS read_at
 	FROM item i JOIN fans f ON f.fan_no = i.fan_no
 	LEFT JOIN shows s ON s.show_no = i.show_no
 	LEFT JOIN openings o ON o.opening_no = i.ref AND i.kind IN ('turn', 'result')
 	LEFT JOIN announcements a ON a.announcement_no = i.ref AND i.kind = 'announcement'
+	LEFT JOIN messages m ON m.msg_no = i.ref AND i.kind = 'message'
 	LEFT JOIN inbox_reads r ON r.fan_no = i.fan_no AND r.kind = i.kind AND r.ref = i.ref`
 }
 

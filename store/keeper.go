@@ -62,9 +62,15 @@ func (k *Keeper) clean(ctx context.Context) error {
 	if err := k.s.TurnPartitions(ctx); err != nil {
 		return err
 	}
-	for range keeperMost {
-		if more, err := k.s.DropAnswers(ctx); err != nil || !more {
-			return err
+	for _, drop := range []func(context.Context) (bool, error){k.s.DropAnswers, k.s.DropMessages} {
+		for range keeperMost {
+			more, err := drop(ctx)
+			if err != nil {
+				return err
+			}
+			if !more {
+				break
+			}
 		}
 	}
 	return nil

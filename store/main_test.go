@@ -19,6 +19,7 @@ func TestMain(m *testing.M) { os.Exit(storetest.Main(m)) }
 type bench struct {
 	*waitlist.Service
 	t     testing.TB
+	url   string
 	store *store.Store
 	// nudged are the shows that asked to be decided.
 	nudged chan int32
@@ -45,7 +46,7 @@ func benchOn(t testing.TB, url string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, store: s, nudged: make(chan int32, 10_000), starts: time.Now().Add(24 * time.Hour)}
+	b := &bench{t: t, url: url, store: s, nudged: make(chan int32, 10_000), starts: time.Now().Add(24 * time.Hour)}
 	b.Service = waitlist.NewService(s, b, func(...int64) {})
 	t.Cleanup(func() { b.Close(); s.Close() })
 	return b
