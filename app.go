@@ -124,6 +124,7 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 	}
 	server, err := web.New(web.Config{
 		Lines: a.lines, Inbox: a.store, Stream: a.hub, Answers: a.store, Sockets: sockets{a},
+		Announcer: fanout.Announcer{Store: a.store, Fanout: a.fanout},
 		APIKeys: keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),
 		ClaimLimit: claimLimit{limiter, s.ClaimsPerS},
 		Admin:      pages.Handler(),

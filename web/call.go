@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -19,7 +20,7 @@ func call[I, O any](s *Server, op huma.Operation, fn func(context.Context, *I) (
 	op.SkipValidateBody = true // waitlist's rules say more
 	op.BodyReadTimeout = -1    // limits has read it
 	op.MaxBodyBytes = maxBody + 1
-	created := op.DefaultStatus == http.StatusCreated
+	first := op.DefaultStatus
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
 		if b, ok := any(in).(interface{ fault() *Problem }); ok {
 			if p := b.fault(); p != nil {
@@ -32,11 +33,11 @@ func call[I, O any](s *Server, op huma.Operation, fn func(context.Context, *I) (
 		}
 		return out, nil
 	})
-	if created { // the same answer for what stands already
+	if first != 0 { // the same answer for what stands already
 		item := s.api.OpenAPI().Paths[op.Path]
 		for _, o := range []*huma.Operation{item.Put, item.Post} {
 			if o != nil && o.OperationID == op.OperationID {
-				there := *o.Responses["201"]
+				there := *o.Responses[strconv.Itoa(first)]
 				there.Description = "It stands already, and this is its present state."
 				o.Responses["200"] = &there
 			}
@@ -66,6 +67,12 @@ func doc(tag, method, path, id, summary string, errs ...int) huma.Operation {
 // creating is an operation that answers 201, or 200 for what stands already.
 func creating(op huma.Operation) huma.Operation {
 	op.DefaultStatus = http.StatusCreated
+	return op
+}
+
+// accepting is an operation that answers 202, or 200 for what was taken already.
+func accepting(op huma.Operation) huma.Operation {
+	op.DefaultStatus = http.StatusAccepted
 	return op
 }
 

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	goodShow    = `{"name":"Tuesday","venue":"The Locksmith","starts_at":"2026-09-01T12:00:00.007Z"}`
-	goodOpening = `{"quantity":2,"reason":"returned"}`
+	goodShow         = `{"name":"Tuesday","venue":"The Locksmith","starts_at":"2026-09-01T12:00:00.007Z"}`
+	goodOpening      = `{"quantity":2,"reason":"returned"}`
+	goodAnnouncement = `{"id":"a1","title":"Doors at eight","body":"Two\nlines","data":{"gate":"B"},"channels":["push","live"]}`
 )
 
 // calls are all calls with a body that is accepted, and what they answer.
@@ -53,6 +54,7 @@ var calls = []struct {
 	{false, "POST", "/v1/claims/c1/release", "", 200, []string{"Release"}},
 	{false, "POST", "/v1/claims/c1/extend", `{"by_s":60}`, 200, []string{"Extend"}},
 	{false, "GET", "/v1/shows/s1/trace/ada", "", 200, []string{"Trace"}},
+	{false, "POST", "/v1/shows/s1/announcements", goodAnnouncement, 202, []string{"Announce"}},
 	{false, "POST", "/v1/fans/ada/sign-out", "", 204, []string{"FindFan"}},
 	{false, "POST", "/v1/fans/ada/sign-out", `{"device":"phone"}`, 204, []string{"FindFan"}},
 	{false, "DELETE", "/v1/fans/ada", "", 204, []string{"FindFan", "EraseFan"}},

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"testing"
@@ -310,4 +311,8 @@ func (f *fakeStore) lastArgs() []any {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.kept[f.calls[len(f.calls)-1]]
+}
+
+func (f *fakeStore) Announce(ctx context.Context, show string, a waitlist.NewAnnouncement) (waitlist.Announcement, bool, error) {
+	return waitlist.Announcement{No: 9, ShowNo: 1, ID: cmp.Or(a.ID, "ann_1"), Strategy: waitlist.Read, At: noon}, f.created, f.on(ctx, "Announce", show, a)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"fanline/delivery"
+	"fanline/fanout"
 	"fanline/notifier"
 	"fanline/waitlist"
 )
@@ -46,6 +47,12 @@ func (f *fakeStream) Serve(ctx context.Context, ws *websocket.Conn, s delivery.S
 	_ = ws.Write(ctx, websocket.MessageText, []byte(s.FanID))
 	_ = ws.Close(websocket.StatusNormalClosure, "")
 }
+
+// nobody is who is woken when nobody is connected.
+type nobody struct{}
+
+func (nobody) WakeFans(context.Context, []int64) error { return nil }
+func (nobody) WakeAll(context.Context) error           { return nil }
 
 // rig is a server over fakes.
 type rig struct {
@@ -88,7 +95,8 @@ func newRig(t *testing.T, change ...func(*Config)) *rig {
 		t.Fatal(err)
 	}
 	cfg := Config{
-		Lines: lines, Inbox: r.inbox, Stream: r.stream, APIKeys: []APIKey{{"box", "other-secret"}, {"shop", appSecret}}, Fans: fans,
+		Lines: lines, Inbox: r.inbox, Announcer: fanout.Announcer{Store: r.store, Fanout: fanout.New(nobody{}, slog.New(slog.DiscardHandler))},
+		Stream: r.stream, APIKeys: []APIKey{{"box", "other-secret"}, {"shop", appSecret}}, Fans: fans,
 		AllowedOrigins: []string{"https://fans.example"}, Log: slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Version: "v0",
 	}

@@ -20,11 +20,12 @@ import (
 	"fanline/waitlist"
 )
 
-// Config is what a Server stands on. Lines, Inbox and Stream are required.
+// Config is what a Server stands on. Lines, Inbox, Announcer and Stream are required.
 type Config struct {
-	Lines  Lines
-	Inbox  notifier.Inbox
-	Stream Stream
+	Lines     Lines
+	Inbox     notifier.Inbox
+	Announcer Announcer
+	Stream    Stream
 	// Answers keeps the answers to requests with an idempotency key, which are
 	// refused without it.
 	Answers Answers
@@ -86,8 +87,8 @@ type Server struct {
 // New returns a Server, or an error that names what is wrong with cfg.
 func New(cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
-	if cfg.Lines == nil || cfg.Inbox == nil || cfg.Stream == nil {
-		return nil, errors.New("web: Lines, Inbox and Stream are required")
+	if cfg.Lines == nil || cfg.Inbox == nil || cfg.Announcer == nil || cfg.Stream == nil {
+		return nil, errors.New("web: Lines, Inbox, Announcer and Stream are required")
 	}
 	s := &Server{cfg: cfg, log: cfg.Log, keys: newKeyring(cfg.APIKeys)}
 	var err error
@@ -173,6 +174,7 @@ func (s *Server) route() error {
 	s.traceCalls()
 	s.fanCalls()
 	s.claimCalls()
+	s.announcementCalls()
 	s.inboxCalls()
 	s.meCalls()
 	s.streamCalls()

@@ -81,6 +81,9 @@ func life(t *testing.T, in *instance) (past []string) {
 		in.free(show, "o1", `{"quantity":1,"reason":"returned"}`)
 		in.opened(show, "o1", path)
 	}
+	in.app("POST", "/v1/shows/told/announcements", `{"id":"a1","title":"T","body":"B"}`).want(202)
+	in.app("POST", "/v1/shows/told/announcements", `{"id":"a2","title":"T","body":"B"}`).want(202)
+	in.fan(erased, "POST", "/v1/me/inbox/read", `{"ids":["ann:told:a1"]}`).want(200)
 	in.app("POST", "/v1/shows/holding/openings/o1/claims", body(""), key, "hold").want(201)
 	in.app("POST", "/v1/shows/told/openings/o1/claims", body(`,"x":1`), key, "hold badly").want(400)
 	in.app("POST", "/v1/fans/"+path+"/sign-out", `{"device":"phone"}`, key, "out").want(204)

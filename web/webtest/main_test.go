@@ -17,6 +17,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"fanline/delivery"
+	"fanline/fanout"
 	"fanline/store"
 	"fanline/store/storetest"
 	"fanline/waitlist"
@@ -67,6 +68,11 @@ func (noStream) Full() bool { return true }
 
 func (noStream) Serve(context.Context, *websocket.Conn, delivery.Session) {}
 
+type nobody struct{}
+
+func (nobody) WakeFans(context.Context, []int64) error { return nil }
+func (nobody) WakeAll(context.Context) error           { return nil }
+
 type quiet struct{}
 
 func (quiet) Nudge(int32) {}
@@ -93,7 +99,8 @@ func instanceOn(t testing.TB, url string, change ...func(*web.Config)) *instance
 	}
 	cfg := web.Config{
 		Lines: in.lines, Inbox: s, Stream: noStream{}, Answers: s, Fans: fans,
-		APIKeys: []web.APIKey{{Name: "shop", Secret: appKey}, {Name: "box", Secret: otherKey}}, Log: log,
+		Announcer: fanout.Announcer{Store: s, Fanout: fanout.New(nobody{}, log)},
+		APIKeys:   []web.APIKey{{Name: "shop", Secret: appKey}, {Name: "box", Secret: otherKey}}, Log: log,
 	}
 	for _, c := range change {
 		c(&cfg)

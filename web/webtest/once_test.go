@@ -65,6 +65,7 @@ func scene(t *testing.T) (in *instance, claim string) {
 	in = newInstance(t)
 	in.show("s1")
 	in.join("s1", "ada", "ben", "cyd")
+	in.app("POST", "/v1/shows/s1/announcements", `{"id":"a0","title":"T","body":"B"}`).want(202)
 	in.free("s1", "o1", `{"quantity":2,"reason":"returned"}`)
 	in.opened("s1", "o1", "ada")
 	in.opened("s1", "o1", "ben")
@@ -99,6 +100,10 @@ func TestEveryPostIsAnsweredOnce(t *testing.T) {
 		"give a turn, told":        {"", "/v1/shows/s1/openings/o1/turns", `{"fan_id":"ada","reason":"promised"}`, 409},
 		"give a turn, no entry":    {"", "/v1/shows/s1/openings/o1/turns", `{"fan_id":"zoe","reason":"promised"}`, 404},
 		"batch":                    {"", "/v1/shows/s1/openings:batch", `{"openings":[{"id":"b1","quantity":1,"reason":"returned"},{"id":"b2"},{"id":"o1","quantity":2,"reason":"returned"}]}`, 200},
+		"announce":                 {"", "/v1/shows/s1/announcements", `{"title":"T","body":"B"}`, 202},
+		"announce again":           {"", "/v1/shows/s1/announcements", `{"id":"a0","title":"T","body":"B"}`, 200},
+		"announce another":         {"", "/v1/shows/s1/announcements", `{"id":"a0","title":"U","body":"B"}`, 409},
+		"announce badly":           {"", "/v1/shows/s1/announcements", `{"title":"T"}`, 422},
 		"own claim":                {"ada", "/v1/me/turns/s1/o1/claim", "", 201},
 		"own claim without a turn": {"cyd", "/v1/me/turns/s1/o1/claim", "", 409},
 		"own decline":              {"ada", "/v1/me/turns/s1/o1/decline", "", 204},
@@ -153,6 +158,7 @@ func TestAnAnswerWithAKeyIsTheOneWithoutIt(t *testing.T) {
 		{"/v1/claims/{claim}/confirm", ``},
 		{"/v1/shows/s1/openings/o1/claims", `{"fan_id":"cyd"}`},
 		{"/v1/shows/s1/openings:batch", `{"openings":[{"id":"b1","quantity":1,"reason":"returned"}]}`},
+		{"/v1/shows/s1/announcements", `{"id":"a1","title":"T","body":"B"}`},
 	} {
 		a := without.app("POST", strings.ReplaceAll(c.path, "{claim}", claim), c.body)
 		b := with.app("POST", strings.ReplaceAll(c.path, "{claim}", claim2), c.body, key, c.path+c.body)
@@ -183,6 +189,7 @@ func TestTwinsOnTwoInstancesTakeEffectOnce(t *testing.T) {
 		{"", "/v1/shows/s1/entries", `{"fan_id":"dan"}`},
 		{"", "/v1/shows/s1/openings/o1/claims", `{"fan_id":"ada"}`},
 		{"", "/v1/shows/s1/openings:batch", `{"openings":[{"id":"b1","quantity":1,"reason":"returned"},{"id":"b2","quantity":1,"reason":"returned"}]}`},
+		{"", "/v1/shows/s1/announcements", `{"title":"T","body":"B"}`},
 		{"eve", "/v1/me/inbox/read", `{"all_before":"2100-01-01T00:00:00Z"}`},
 	} {
 		answers := make([]answer, 16)
