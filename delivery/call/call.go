@@ -22,8 +22,11 @@ import (
 // Timeout is how long a call may take.
 const Timeout = 10 * time.Second
 
-// mostAnswer is how much of an answer is read, in bytes.
-const mostAnswer = 64 << 10
+// How much of an answer is read, in bytes: of a verdict and of a list.
+const (
+	mostAnswer = 64 << 10
+	mostList   = 1 << 20
+)
 
 // Answer is what a provider answered.
 type Answer struct {
@@ -46,6 +49,15 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Do makes a call. Its error is an *Error.
 func Do(client *http.Client, req *http.Request) (*Answer, error) {
+	return do(client, req, mostAnswer)
+}
+
+// DoLong is Do for an answer that is a list.
+func DoLong(client *http.Client, req *http.Request) (*Answer, error) {
+	return do(client, req, mostList)
+}
+
+func do(client *http.Client, req *http.Request, most int64) (*Answer, error) {
 	var sent atomic.Bool
 	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
 	res, err := client.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
@@ -53,7 +65,7 @@ func Do(client *http.Client, req *http.Request) (*Answer, error) {
 		return nil, &Error{Sent: sent.Load(), Err: err}
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, mostAnswer))
+	body, err := io.ReadAll(io.LimitReader(res.Body, most))
 	if err != nil {
 		return nil, &Error{Sent: true, Err: err}
 	}
