@@ -29,7 +29,7 @@ type devCommand struct {
 	Addr        string `default:"127.0.0.1:8080" help:"Loopback address to serve on."`
 	Data        string `default:".dev" help:"Folder of the private Postgres."`
 	Demo        bool   `default:"true" negatable:"" help:"Play the demo: shows, fans and freed seats."`
-	Stadium     int    `default:"5000" help:"Fans in the line of the larger show."`
+	Stadium     int    `default:"200000" help:"Fans in the line of the larger show."`
 	DatabaseURL string `name:"database-url" env:"DATABASE_URL" help:"Use this Postgres instead of a private one."`
 	RedisURL    string `name:"redis-url" env:"REDIS_URL" help:"Use this Redis instead of one in this process."`
 }

@@ -28,6 +28,7 @@ type cli struct {
 	Serve     serveCommand     `cmd:"" help:"Run one instance: HTTP, sockets, decisions and lanes."`
 	Migrate   migrateCommand   `cmd:"" help:"Bring the database's tables to this release."`
 	Dev       devCommand       `cmd:"" help:"Run all of it on this machine, with a demo and nothing to install."`
+	Import    importCommand    `cmd:"" help:"Put the fans of a file in a show's line, over the API."`
 	Check     checkCommand     `cmd:"" help:"Look at every configured dependency."`
 	Token     tokenCommand     `cmd:"" help:"Print a fan token for development."`
 	AdminHash adminHashCommand `cmd:"" help:"Read a password and print its hash, for FANLINE_ADMIN_USERS."`

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -115,6 +116,7 @@ func (c *client) once(ctx context.Context, path string, in, out any) (int, error
 
 type request struct {
 	method, path, key string
+	kind              string // content type of body; "" is JSON
 	body              []byte
 }
 
@@ -183,7 +185,7 @@ func (c *client) send(ctx context.Context, r request, out any) (int, error) {
 		return 0, fmt.Errorf("%s: %w", call, err)
 	}
 	if r.body != nil {
-		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Content-Type", cmp.Or(r.kind, "application/json"))
 	}
 	if r.key != "" {
 		req.Header.Set("Idempotency-Key", r.key)

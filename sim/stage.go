@@ -67,7 +67,7 @@ func (s *Story) setStadium(ctx context.Context) error {
 
 // importLines is how many fans one import brings. A single stream would vanish into
 // the buffers of the socket, and its progress would say little.
-const importLines = 5000
+const importLines = 20_000
 
 func (s *Story) importStadium(ctx context.Context, there, missing int) error {
 	bar := newProgress(s.scr, short(stadiumShow, 9)+" line", missing, s.now)
