@@ -124,8 +124,9 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 	}
 	server, err := web.New(web.Config{
 		Lines: a.lines, Inbox: a.store, Stream: a.hub, Answers: a.store, Sockets: sockets{a},
+		Messages: &notifier.Intake{Messages: a.store, Changed: a.fanout.Changed}, Deliveries: a.store,
 		Announcer: fanout.Announcer{Store: a.store, Fanout: a.fanout},
-		APIKeys: keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),
+		APIKeys:   keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),
 		ClaimLimit: claimLimit{limiter, s.ClaimsPerS},
 		Admin:      pages.Handler(),
 		Ready:      a.ready, Metrics: metrics, Log: a.log, Version: version, Build: build(),

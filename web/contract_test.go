@@ -55,6 +55,9 @@ var contract = []contracted{
 	{"POST", "/v1/fans/{fan}/sign-out", []int{204}, []waitlist.Code{"invalid", "too_large"}},
 	{"DELETE", "/v1/fans/{fan}", []int{204}, nil},
 	{"GET", "/v1/shows/{show}/trace/{fan}", []int{200}, []waitlist.Code{"not_found"}},
+	{"POST", "/v1/notifications", []int{200, 202}, []waitlist.Code{"invalid", "too_large"}},
+	{"POST", "/v1/notifications:batch", []int{200}, []waitlist.Code{"invalid", "too_large"}},
+	{"GET", "/v1/notifications/{id}", []int{200}, []waitlist.Code{"not_found"}},
 	{"GET", "/healthz", []int{200}, nil},
 	{"GET", "/readyz", []int{200}, []waitlist.Code{"unavailable"}},
 	{"GET", "/openapi.json", []int{200}, nil},
@@ -81,7 +84,6 @@ var contract = []contracted{
 var notYet = []string{
 	"PUT /v1/fans/{fan}", "GET /v1/fans/{fan}",
 	"PUT /v1/fans/{fan}/devices/{device}", "GET /v1/fans/{fan}/devices/{device}", "DELETE /v1/fans/{fan}/devices/{device}",
-	"POST /v1/notifications", "POST /v1/notifications:batch", "GET /v1/notifications/{id}",
 	"GET /v1/events",
 	"PUT /v1/webhook-endpoints/{id}", "GET /v1/webhook-endpoints/{id}", "DELETE /v1/webhook-endpoints/{id}",
 	"POST /v1/callbacks/twilio", "POST /v1/callbacks/email", "POST /v1/callbacks/push",

@@ -74,6 +74,12 @@ var examples = map[string]any{
 	"Opening.told":              3,
 	"Wave.skipped":              map[string]int{"dormant": 1},
 	"Health.checks":             map[string]string{"postgres": "ok"},
+
+	"Notification.id":             "msg:ntf_4PJ2ZK7Q3XWN",
+	"Notification.kind":           "message",
+	"Notification.lane":           "transactional",
+	"Notification.state":          "",
+	"NotificationResults.results": []any{map[string]any{"status": 202, "id": "ntf_4PJ2ZK7Q3XWN", "duplicate": false}},
 }
 
 // bodies are an example of the body of each call that takes one. All of them are
@@ -91,7 +97,11 @@ var bodies = map[string]string{
 	"extend-claim":   `{"by_s": 120}`,
 	"announce":       `{"id": "doors-at-eight", "title": "Doors at eight", "body": "The support act is on at half past.", "data": {"gate": "B"}, "channels": ["live", "push"]}`,
 	"sign-out":       `{"device": "adas-phone"}`,
-	"read-inbox":     `{"ids": ["turn:tuesday-42:freed-7"]}`,
+	"notify": `{"fan_id": "ada@example.com", "lane": "transactional", "type": "login_code", "title": "Your code is 402913",
+		"body": "It is good for ten minutes.", "dedup_key": "login-7f3c", "channels": ["live", "push", "sms"]}`,
+	"batch-notify": `{"notifications": [{"fan_id": "ada@example.com", "lane": "bulk", "type": "news", "title": "Doors at 7", "body": "Come early."},
+		{"fan_id": "grace", "lane": "transactional", "type": "payment_confirmed", "title": "Paid", "body": "See you there."}]}`,
+	"read-inbox": `{"ids": ["turn:tuesday-42:freed-7"]}`,
 }
 
 // exemplify puts the examples into the document.

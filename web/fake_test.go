@@ -316,3 +316,29 @@ func (f *fakeStore) lastArgs() []any {
 func (f *fakeStore) Announce(ctx context.Context, show string, a waitlist.NewAnnouncement) (waitlist.Announcement, bool, error) {
 	return waitlist.Announcement{No: 9, ShowNo: 1, ID: cmp.Or(a.ID, "ann_1"), Strategy: waitlist.Read, At: noon}, f.created, f.on(ctx, "Announce", show, a)
 }
+
+func (f *fakeStore) Accept(ctx context.Context, apiKey string, list []notifier.NewMessage) ([]notifier.Accepted, error) {
+	out := make([]notifier.Accepted, len(list))
+	for i := range list {
+		out[i] = notifier.Accepted{ID: "ntf_" + list[i].Title, FanNo: 5, Duplicate: !f.created}
+	}
+	return out, f.on(ctx, "Accept", apiKey, list)
+}
+
+func (f *fakeStore) Message(ctx context.Context, id string) (notifier.Message, error) {
+	return notifier.Message{
+		No: 3, ID: id, FanNo: 5, Lane: notifier.Bulk, ExpiresAt: later,
+		Item: notifier.Item{ID: notifier.MessageID(id), Kind: notifier.KindMessage, Type: "news", Lane: notifier.Bulk, Title: "T", Body: "B", CreatedAt: notifier.Stamp(noon)},
+	}, f.on(ctx, "Message", id)
+}
+
+func (f *fakeStore) DeliveriesOf(ctx context.Context, item notifier.ItemRef, fanNo int64) ([]notifier.Delivery, error) {
+	return []notifier.Delivery{{
+		ID: "ab12", Channel: notifier.SMS, Address: "+44*******12", Phase: notifier.PhaseSent,
+		Phases: []notifier.PhaseAt{{Phase: notifier.PhaseAccepted, At: notifier.Stamp(noon)}, {Phase: notifier.PhaseSent, At: notifier.Stamp(noon), Reason: "201"}},
+	}}, f.on(ctx, "DeliveriesOf", item, fanNo)
+}
+
+func (f *fakeStore) DeliveriesTo(ctx context.Context, fanNo int64, limit int) ([]notifier.Delivery, error) {
+	return nil, f.on(ctx, "DeliveriesTo", fanNo, limit)
+}

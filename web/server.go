@@ -26,6 +26,9 @@ type Config struct {
 	Inbox     notifier.Inbox
 	Announcer Announcer
 	Stream    Stream
+	// Messages takes messages in; Deliveries says what became of them.
+	Messages   notifier.Messages
+	Deliveries notifier.Deliveries
 	// Answers keeps the answers to requests with an idempotency key, which are
 	// refused without it.
 	Answers Answers
@@ -174,6 +177,7 @@ func (s *Server) route() error {
 	s.traceCalls()
 	s.fanCalls()
 	s.claimCalls()
+	s.notificationCalls()
 	s.announcementCalls()
 	s.inboxCalls()
 	s.meCalls()
