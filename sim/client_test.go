@@ -176,7 +176,8 @@ func TestRequestsLeaveOutWhatIsNotSet(t *testing.T) {
 	_, err2 := app.Free(ctx, "s", "o", Free{Quantity: 2, Reason: "returned"})
 	_, err3 := app.Patch(ctx, "s", "ada", EntryPatch{Move: "front", Reason: "R"})
 	err4 := app.Remove(ctx, "s", "ada", "no show")
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	_, err5 := app.Announce(ctx, "s", Announce{Title: "T", Body: "B"})
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		t.Fatal(err)
 	}
 	want := []seen{
@@ -184,6 +185,7 @@ func TestRequestsLeaveOutWhatIsNotSet(t *testing.T) {
 		{"PUT", "/v1/shows/s/openings/o", "", `{"quantity":2,"reason":"returned"}`},
 		{"PATCH", "/v1/shows/s/entries/ada", "", `{"move":"front","reason":"R"}`},
 		{"DELETE", "/v1/shows/s/entries/ada?reason=no+show&removed=true", "", ""},
+		{"POST", "/v1/shows/s/announcements", "", `{"title":"T","body":"B"}`},
 	}
 	if diff := cmp.Diff(want, a.seen(), cmp.AllowUnexported(seen{})); diff != "" {
 		t.Error(diff)
