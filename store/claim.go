@@ -209,7 +209,7 @@ func (b *claimBatch) claim(fan string) waitlist.Claimed {
 	}
 	b.take(&c)
 	t := b.told[e.No]
-	b.acts = append(b.acts, act{b.o.No, e.No, t.N, t.K, waitlist.ActClaimed})
+	b.acts = append(b.acts, act{b.o.No, e.No, e.FanNo, t.N, t.K, waitlist.ActClaimed})
 	e.State = waitlist.Holding
 	b.o.Free -= e.Party
 	b.o.Held += e.Party
@@ -306,6 +306,7 @@ func insertClaims(ctx context.Context, tx pgx.Tx, cs []waitlist.Claim) error {
 	batch := &pgx.Batch{}
 	for i := range cs {
 		c := &cs[i]
+		staleFans(tx, c.ShowNo, c.FanNo)
 		batch.Queue(`
 			INSERT INTO claims (id, show_no, opening_no, eno, fan_no, seats, labels, claimed_at, expires_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,

@@ -28,6 +28,7 @@ func (d *decision) write(ctx context.Context, waves []waitlist.PlannedWave) erro
 	for some := range slices.Chunk(waves, wavesAtOnce) {
 		batch := &pgx.Batch{}
 		for i := range some {
+			stale(d.tx, openingKey(d.made.ShowNo, some[i].Opening.ID))
 			d.queue(batch, &some[i])
 			if some[i].Wave.Size > 0 {
 				events = append(events, d.known(&some[i]))
@@ -36,6 +37,9 @@ func (d *decision) write(ctx context.Context, waves []waitlist.PlannedWave) erro
 		if err := d.tx.SendBatch(ctx, batch).Close(); err != nil {
 			return err
 		}
+	}
+	if len(events) > 0 {
+		stale(d.tx, newsKey(d.made.ShowNo))
 	}
 	return d.s.record(ctx, d.tx, events...)
 }
@@ -102,6 +106,7 @@ func (d *decision) queueMembers(b *pgx.Batch, p *waitlist.PlannedWave) {
 	}
 	for _, c := range order {
 		r := chunks[c]
+		stale(d.tx, chunkKey(d.made.ShowNo, c))
 		b.Queue(`
 			INSERT INTO wave_members (show_no, chunk, opening_no, n, enos, fans, ks, parties, places, given)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,

@@ -45,11 +45,17 @@ func (s *Store) endOpenings(ctx context.Context, tx pgx.Tx, show int32, nos []in
 		return nil
 	}
 	at := m.now
-	if _, err := tx.Exec(ctx, `
-		UPDATE openings SET state = $2, final_at = $3, final_decision = $4 WHERE opening_no = ANY($1)`,
-		nos, to, at, m.decision); err != nil {
+	rows, err := tx.Query(ctx, `
+		UPDATE openings SET state = $2, final_at = $3, final_decision = $4 WHERE opening_no = ANY($1) RETURNING opening_id`,
+		nos, to, at, m.decision)
+	ids, err := all(rows, err, pgx.RowTo[string])
+	if err != nil {
 		return err
 	}
+	for _, id := range ids {
+		stale(tx, openingKey(show, id))
+	}
+	stale(tx, newsKey(show))
 	if _, err := tx.Exec(ctx, `
 		DELETE FROM inbox WHERE kind = 'turn' AND ref = ANY($1) AND visible_at >= $2`, nos, at); err != nil {
 		return err

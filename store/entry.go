@@ -100,23 +100,29 @@ func entryByFan(ctx context.Context, q querier, no int32, fan, tail string) (wai
 	}
 	e, err := pgx.CollectExactlyOneRow(rows, scanNamedEntry)
 	if errors.Is(err, pgx.ErrNoRows) { // without the id, which answers are kept with
-		return e, waitlist.Refuse(waitlist.NotFound, "this fan has never been in this line")
+		return e, neverInLine()
 	}
 	return e, err
 }
 
+func neverInLine() error {
+	return waitlist.Refuse(waitlist.NotFound, "this fan has never been in this line")
+}
+
 // Entry returns a fan's entry with its position.
 func (s *Store) Entry(ctx context.Context, show, fan string) (waitlist.Entry, error) {
-	no, err := showNo(ctx, s.pool, show)
+	in := &inputs{s: s, q: s.pool, c: s.cache}
+	sh, err := in.show(ctx, show)
 	if err != nil {
 		return waitlist.Entry{}, err
 	}
-	e, err := entryByFan(ctx, s.pool, no, fan, "")
+	found, err := in.entry(ctx, sh.No, fan)
 	if err != nil {
-		return e, err
+		return waitlist.Entry{}, err
 	}
-	err = s.position(ctx, s.pool, &e)
-	return e, err
+	e := found.Entry
+	e.FanID = fan
+	return e, nil
 }
 
 // Entries returns a page of the line, in order. Positions are counted from that of
@@ -204,12 +210,7 @@ func (s *Store) FanEntries(ctx context.Context, fan string) ([]waitlist.FanEntry
 	if err != nil {
 		return nil, err
 	}
-	for i := range list {
-		if err := s.position(ctx, s.pool, &list[i].Entry); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
+	return list, s.positionsOf(ctx, list)
 }
 
 // ChangeEntry changes party and tier, which shares the show's lock, or the place

@@ -23,15 +23,20 @@ func scanChange(row pgx.CollectableRow) (c waitlist.Change, err error) {
 // logEntries keeps what entries are before the statement that changes them. Under
 // the shared lock the caller holds the rows' locks.
 func logEntries(ctx context.Context, tx pgx.Tx, no int32, enos []int64, m moment, what, reason string) error {
-	_, err := tx.Exec(ctx, `
-		INSERT INTO entry_log (show_no, eno, decision, at, what, reason, place, tier, party, state, dormant)
-		SELECT show_no, eno, $3, $4, $5, $6, place, tier, party, state, dormant
-		FROM entries WHERE show_no = $1 AND eno = ANY($2) ORDER BY eno`, no, enos, m.decision, m.now, what, reason)
+	rows, err := tx.Query(ctx, `
+		WITH was AS (SELECT * FROM entries WHERE show_no = $1 AND eno = ANY($2)),
+		kept AS (
+			INSERT INTO entry_log (show_no, eno, decision, at, what, reason, place, tier, party, state, dormant)
+			SELECT show_no, eno, $3, $4, $5, $6, place, tier, party, state, dormant FROM was ORDER BY eno)
+		SELECT fan_no FROM was`, no, enos, m.decision, m.now, what, reason)
+	fans, err := all(rows, err, pgx.RowTo[int64])
+	staleFans(tx, no, fans...)
 	return err
 }
 
 // logGiven is logEntries for an entry that gets the next turn of an opening.
 func logGiven(ctx context.Context, tx pgx.Tx, e *waitlist.Entry, o *waitlist.Opening, m moment, reason string) error {
+	staleFans(tx, e.ShowNo, e.FanNo)
 	_, err := tx.Exec(ctx, `
 		INSERT INTO entry_log (show_no, eno, decision, at, what, reason, opening_no, place, tier, party, state, dormant)
 		SELECT show_no, eno, $3, $4, 'given', $5, $6, place, tier, party, state, dormant

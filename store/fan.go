@@ -13,8 +13,12 @@ import (
 )
 
 // FindFan returns the number of a fan, or 0 for one who is not known.
-func (s *Store) FindFan(ctx context.Context, fan string) (no int64, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT fan_no FROM fans WHERE fan_id = $1`, fan).Scan(&no)
+func (s *Store) FindFan(ctx context.Context, fan string) (int64, error) {
+	return findFan(ctx, s.pool, fan)
+}
+
+func findFan(ctx context.Context, q querier, fan string) (no int64, err error) {
+	err = q.QueryRow(ctx, `SELECT fan_no FROM fans WHERE fan_id = $1`, fan).Scan(&no)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, nil
 	}
@@ -110,6 +114,7 @@ var (
 func (s *Store) forget(ctx context.Context, fan string, no int64) error {
 	word := `(?<![[:alnum:]])` + regexp.QuoteMeta(fan) + `(?![[:alnum:]])`
 	return s.inTx(ctx, "forget a fan", func(tx pgx.Tx) error {
+		stale(tx, fanKey(fan), inboxKey(no))
 		if err := forgetBy(ctx, tx, forgetTexts, no); err != nil {
 			return err
 		}
@@ -163,6 +168,7 @@ func (s *Store) FanNo(ctx context.Context, fan string) (int64, error) {
 // whom somebody else made meanwhile are read once more.
 func (s *Store) fanNos(ctx context.Context, ids []string) (map[string]int64, error) {
 	nos := make(map[string]int64, len(ids))
+	var made []string // keys
 	for ask := ids; len(ask) > 0; {
 		rows, err := s.pool.Query(ctx, `
 			WITH known AS (
@@ -172,16 +178,23 @@ func (s *Store) fanNos(ctx context.Context, ids []string) (map[string]int64, err
 				INSERT INTO fans (fan_id)
 				SELECT DISTINCT id FROM unnest($1::text[]) id WHERE id NOT IN (SELECT fan_id FROM known) ORDER BY id
 				ON CONFLICT DO NOTHING RETURNING fan_id, fan_no)
-			SELECT fan_id, fan_no FROM known UNION ALL SELECT fan_id, fan_no FROM made`, ask)
+			SELECT fan_id, fan_no, false FROM known UNION ALL SELECT fan_id, fan_no, true FROM made`, ask)
 		if err != nil {
 			return nil, err
 		}
 		var id string
 		var no int64
-		if _, err = pgx.ForEachRow(rows, []any{&id, &no}, func() error { nos[id] = no; return nil }); err != nil {
+		var fresh bool
+		if _, err = pgx.ForEachRow(rows, []any{&id, &no, &fresh}, func() error {
+			if nos[id] = no; fresh {
+				made = append(made, fanKey(id))
+			}
+			return nil
+		}); err != nil {
 			return nil, err
 		}
 		ask = slices.DeleteFunc(slices.Clone(ask), func(id string) bool { return nos[id] != 0 })
 	}
+	s.cache.stale(ctx, made)
 	return nos, nil
 }

@@ -112,6 +112,7 @@ func (s *Store) Extend(ctx context.Context, id string, by time.Duration) (waitli
 			return err
 		}
 		c.ExpiresAt = at
+		staleFans(tx, c.ShowNo, c.FanNo)
 		if _, err := tx.Exec(ctx, `UPDATE claims SET expires_at = $2 WHERE id = $1`, id, at); err != nil {
 			return err
 		}
@@ -161,6 +162,7 @@ func endClaims(ctx context.Context, tx pgx.Tx, cs []waitlist.Claim, to waitlist.
 	openings, seats := make([]int64, len(cs)), make([]int32, len(cs))
 	for i := range cs {
 		ids[i], openings[i], seats[i] = cs[i].ID, cs[i].OpeningNo, int32(cs[i].Seats)
+		staleFans(tx, cs[i].ShowNo, cs[i].FanNo)
 	}
 	seat, column := "free", "free"
 	if to == waitlist.ClaimConfirmed {

@@ -62,6 +62,7 @@ func (s *Store) MarkRead(ctx context.Context, fan string, ids []string) (unread 
 		if err != nil {
 			return nil, 0, err
 		}
+		stale(tx, inboxKey(no))
 		if _, err := tx.Exec(ctx, `
 			INSERT INTO inbox_reads (fan_no, kind, ref, read_at)
 			SELECT fan_no, kind, ref, $2 FROM (`+itemsSQL+`) x
@@ -83,6 +84,7 @@ func (s *Store) MarkAllRead(ctx context.Context, fan string, t time.Time) (unrea
 		return 0, err
 	}
 	err = s.inTxOnce(ctx, "mark all items read", func(tx pgx.Tx) (any, int64, error) {
+		stale(tx, inboxKey(no))
 		if _, err := tx.Exec(ctx, `
 			UPDATE fans SET read_before = greatest(read_before, least($2, clock_timestamp())) WHERE fan_no = $1`, no, t); err != nil {
 			return nil, 0, err

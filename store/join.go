@@ -342,6 +342,7 @@ func insertEntries(ctx context.Context, tx pgx.Tx, es []waitlist.Entry) error {
 		return nil
 	}
 	c := columnsOf(es)
+	staleFans(tx, es[0].ShowNo, c.fans...)
 	_, err := tx.Exec(ctx, `
 		INSERT INTO entries (show_no, eno, fan_no, place, tier, party, joined_at, joined_decision)
 		SELECT $1, eno, fan, place, tier, party, joined, $2

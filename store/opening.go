@@ -138,6 +138,7 @@ func (s *Store) insertOpening(ctx context.Context, tx pgx.Tx, sh *waitlist.Show,
 		}
 		p.Strategy = waitlist.Choose(p.Strategy, sh.Waiting, s.threshold)
 	}
+	stale(tx, openingKey(sh.No, n.ID))
 	tag, err := tx.Exec(ctx, `
 		INSERT INTO openings (show_no, opening_id, fingerprint, tier, reason, adjacent, mode, strategy,
 			fans_per_seat, window_s, hold_s, quantity, free, recorded_at)

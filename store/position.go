@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -45,10 +46,14 @@ func waitingIn(show string) string {
 		SELECT active, dormant FROM line_deltas WHERE show_no = $show) c)`, "$show", show)
 }
 
-var positionSQL = `
-	SELECT 1 + ` + activeBefore("$1", "$2::bigint") + `
-		+ (SELECT count(*) FROM entries WHERE show_no = $1 AND place >= $2 << $4 AND place < $3
-			AND state = 'waiting' AND NOT dormant)`
+// positionSQL is SQL for the position of an active entry at a place of a show.
+func positionSQL(show, place string) string {
+	bits := strconv.Itoa(blockBits)
+	block := "(" + place + " >> " + bits + ")"
+	return `1 + ` + activeBefore(show, block) + `
+		+ (SELECT count(*) FROM entries b WHERE b.show_no = ` + show + ` AND b.place >= ` + block + ` << ` + bits + `
+			AND b.place < ` + place + ` AND b.state = 'waiting' AND NOT b.dormant)`
+}
 
 // position counts the active entries before e: those of whole blocks by their counts,
 // those in its own block by index. It is 0 for an entry that is not active.
@@ -57,7 +62,31 @@ func (s *Store) position(ctx context.Context, q querier, e *waitlist.Entry) erro
 	if !e.Active() {
 		return nil
 	}
-	return q.QueryRow(ctx, positionSQL, e.ShowNo, e.Place>>blockBits, e.Place, blockBits).Scan(&e.Position)
+	return q.QueryRow(ctx, `SELECT `+positionSQL("$1::int", "$2::bigint"), e.ShowNo, e.Place).Scan(&e.Position)
+}
+
+// positionsOf fills in those of entries in several shows, with one statement.
+func (s *Store) positionsOf(ctx context.Context, list []waitlist.FanEntry) error {
+	var at, shows []int32
+	var places []int64
+	for i := range list {
+		if e := &list[i].Entry; e.Active() {
+			at, shows, places = append(at, int32(i)), append(shows, e.ShowNo), append(places, e.Place)
+		}
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	rows, err := s.pool.Query(ctx, `
+		SELECT k.i, `+positionSQL("k.show_no", "k.place")+`
+		FROM unnest($1::int[], $2::int[], $3::bigint[]) k (i, show_no, place)`, at, shows, places)
+	if err != nil {
+		return err
+	}
+	var i int
+	var position int64
+	_, err = pgx.ForEachRow(rows, []any{&i, &position}, func() error { list[i].Position = position; return nil })
+	return err
 }
 
 // positions fills in a page's. When the page holds every waiting entry of its

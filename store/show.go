@@ -89,6 +89,7 @@ func (s *Store) putShow(ctx context.Context, tx pgx.Tx, id string, c waitlist.Sh
 
 // insertShow is not created when another request made the show in the meantime.
 func insertShow(ctx context.Context, tx pgx.Tx, s *waitlist.Show) (created bool, err error) {
+	stale(tx, showKey(s.ID))
 	err = tx.QueryRow(ctx, `
 		INSERT INTO shows (show_id, name, venue, starts_at, sales_close_at, time_zone, url, templates, policy, paused_app)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
@@ -109,6 +110,7 @@ func insertShow(ctx context.Context, tx pgx.Tx, s *waitlist.Show) (created bool,
 // updateShow writes the show and makes a nearer close of sales hold for the turns
 // already decided; what a fan was shown changes only by ending early.
 func (db *Store) updateShow(ctx context.Context, tx pgx.Tx, was, s *waitlist.Show) error {
+	stale(tx, showKey(s.ID), newsKey(s.No))
 	if _, err := tx.Exec(ctx, `
 		UPDATE shows SET name = $2, venue = $3, starts_at = $4, sales_close_at = $5, time_zone = $6, url = $7,
 			templates = $8, policy = $9, paused_app = $10 WHERE show_no = $1`,
@@ -150,11 +152,14 @@ func (db *Store) capWaves(ctx context.Context, tx pgx.Tx, showNo int32, cap, now
 		cap = now.Add(time.Microsecond)
 	}
 	rows, err := tx.Query(ctx, `
-		UPDATE waves SET close_cap = $2, last_closes = least(last_closes, $2)
-		WHERE show_no = $1 AND last_closes > $2 RETURNING opening_no, n`, showNo, cap)
+		UPDATE waves w SET close_cap = $2, last_closes = least(last_closes, $2) FROM openings o
+		WHERE w.show_no = $1 AND w.last_closes > $2 AND o.opening_no = w.opening_no
+		RETURNING w.opening_no, w.n, o.opening_id`, showNo, cap)
 	events, err := all(rows, err, func(row pgx.CollectableRow) (event, error) {
 		e := event{Type: notifier.WaveCapped, At: now, ShowNo: showNo, Live: true}
-		err := row.Scan(&e.OpeningNo, &e.N)
+		var id string
+		err := row.Scan(&e.OpeningNo, &e.N, &id)
+		stale(tx, openingKey(showNo, id))
 		return e, err
 	})
 	if err != nil {
@@ -233,6 +238,7 @@ func (s *Store) PauseShow(ctx context.Context, id string, staff, paused bool) (n
 		column = "paused_staff"
 	}
 	err = s.inShow(ctx, "pause a show", id, &no, func(tx pgx.Tx, m moment) error {
+		stale(tx, showKey(id))
 		if _, err := tx.Exec(ctx, `UPDATE shows SET `+column+` = $2 WHERE show_no = $1`, no, paused); err != nil {
 			return err
 		}
@@ -263,6 +269,7 @@ func (s *Store) inShow(ctx context.Context, what, id string, no *int32, f func(t
 // CancelShow cancels a show and each of its openings.
 func (s *Store) CancelShow(ctx context.Context, id string) (no int32, err error) {
 	err = s.inShow(ctx, "cancel a show", id, &no, func(tx pgx.Tx, m moment) error {
+		stale(tx, showKey(id), newsKey(no))
 		tag, err := tx.Exec(ctx, `UPDATE shows SET cancelled = true WHERE show_no = $1 AND NOT cancelled`, no)
 		if err != nil || tag.RowsAffected() == 0 {
 			return err

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,6 +43,7 @@ type Store struct {
 	senders   map[notifier.Channel]string
 	secrets   sync.Map // by name; they never change
 	log       *slog.Logger
+	cache     *Cache // nil: there is none
 
 	clockBehind atomic.Int64 // ns, at the last sweep
 }
@@ -106,16 +109,21 @@ func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
 const tries = 5
 
 // inTx runs f in a transaction, again when it lost a deadlock, and commits it
-// unless f fails, with the audit that ctx carries. f must have no effect outside
-// of tx.
+// unless f fails, with the audit that ctx carries. What it made stale is out of
+// the cache when it returns. f must have no effect outside of tx.
 func (s *Store) inTx(ctx context.Context, what string, f func(tx pgx.Tx) error) error {
 	for try := 1; ; try++ {
+		var t *staleTx
 		err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			if err := f(tx); err != nil {
+			t = &staleTx{Tx: tx}
+			if err := f(t); err != nil {
 				return err
 			}
-			return audited(ctx, tx)
+			return audited(ctx, t)
 		})
+		if t != nil { // also after an error: the commit may have come through
+			s.cache.stale(ctx, slices.Collect(maps.Keys(t.keys)))
+		}
 		var pg *pgconn.PgError
 		if errors.As(err, &pg) && (pg.Code == "40P01" || pg.Code == "40001") && try < tries {
 			continue

@@ -124,9 +124,9 @@ func liveTurns(ctx context.Context, q querier, e *waitlist.Entry, m moment) ([]w
 
 // act is an act to be stored.
 type act struct {
-	opening, eno int64
-	n, k         int
-	state        waitlist.ActState
+	opening, eno, fan int64
+	n, k              int
+	state             waitlist.ActState
 }
 
 // writeActs stores acts. An act on a turn that another act ended changes nothing.
@@ -138,6 +138,7 @@ func writeActs(ctx context.Context, tx pgx.Tx, show int32, acts []act, m moment)
 	var ns, ks []int32
 	var states []string
 	for _, a := range acts {
+		staleFans(tx, show, a.fan)
 		openings, enos = append(openings, a.opening), append(enos, a.eno)
 		ns, ks, states = append(ns, int32(a.n)), append(ks, int32(a.k)), append(states, string(a.state))
 	}
@@ -156,7 +157,7 @@ func endTurns(ctx context.Context, tx pgx.Tx, e *waitlist.Entry, live []waitlist
 	upcoming := []int64{}
 	for i := range live {
 		t := &live[i]
-		acts[i] = act{opening: t.OpeningNo, eno: e.No, n: t.N, k: t.K, state: state}
+		acts[i] = act{opening: t.OpeningNo, eno: e.No, fan: e.FanNo, n: t.N, k: t.K, state: state}
 		if t.Opens.After(m.now) {
 			upcoming = append(upcoming, t.OpeningNo)
 		}
@@ -216,7 +217,7 @@ func (s *Store) decline(ctx context.Context, tx pgx.Tx, o *waitlist.Opening, e *
 	case waitlist.PhaseOver:
 		return waitlist.Refuse(waitlist.TurnOver, "the turn is over")
 	}
-	if err := writeActs(ctx, tx, o.ShowNo, []act{{o.No, e.No, t.N, t.K, waitlist.ActDeclined}}, m); err != nil {
+	if err := writeActs(ctx, tx, o.ShowNo, []act{{o.No, e.No, e.FanNo, t.N, t.K, waitlist.ActDeclined}}, m); err != nil {
 		return err
 	}
 	if err := acted(ctx, tx, e, m); err != nil {
