@@ -27,6 +27,7 @@ type app struct {
 	store    *store.Store
 	dbClock  *store.Clock
 	keeper   *store.Keeper
+	cache    *store.Cache
 	redis    redis.UniversalClient
 	registry *delivery.Registry
 	fanout   *fanout.Fanout
@@ -66,6 +67,9 @@ func (a *app) join(ctx context.Context, s *settings) (err error) {
 	a.keeper = a.store.NewKeeper()
 	if a.redis, err = store.OpenRedis(s.RedisURL); err != nil {
 		return &badConfig{"REDIS_URL", err.Error()}
+	}
+	if a.cache, err = a.store.NewCache(store.CacheConfig{Redis: a.redis, Clock: a.dbClock, Log: log}); err != nil {
+		return err
 	}
 	if a.registry, err = delivery.NewRegistry(delivery.RegistryConfig{Redis: a.redis, Log: log}); err != nil {
 		return err
@@ -171,6 +175,7 @@ func (a *app) start() error {
 	ctx := context.Background() // ended by stop, in order
 	a.deadline.Start()
 	a.keeper.Start()
+	a.cache.Start()
 	if err := a.bus.Start(ctx); err != nil {
 		return fmt.Errorf("start the queue: %w", err)
 	}
@@ -190,6 +195,7 @@ func (a *app) stop() {
 	a.lines.Close()
 	stopped(a.log, "the queue", a.bus.Stop(ctx))
 	a.keeper.Stop()
+	a.cache.Stop()
 	a.deadline.Stop()
 	a.fanout.Wait()
 	stopped(a.log, "the registry", a.registry.Stop(ctx))
@@ -207,6 +213,9 @@ func (a *app) close() {
 	}
 	if a.fans != nil {
 		a.fans.Close()
+	}
+	if a.cache != nil {
+		a.cache.Stop()
 	}
 	if a.redis != nil {
 		stopped(a.log, "redis", a.redis.Close())
@@ -248,6 +257,7 @@ func (a *app) measure(reg prometheus.Registerer, limiter *ratelimit.Limiter) {
 		Namespace: "fanline", Name: "clock_behind_seconds",
 		Help: "How far the database's clock is behind the last decision; more than 1 says that it was set back.",
 	}, func() float64 { return a.store.ClockBehind().Seconds() }))
+	a.measureCache(reg)
 	gauge := func(name, help string, f func(delivery.Stats) int64) {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "fanline", Name: name, Help: help},
 			func() float64 { return float64(f(a.hub.Stats())) }))

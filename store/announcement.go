@@ -98,6 +98,7 @@ func (s *Store) insertAnnouncement(ctx context.Context, tx pgx.Tx, sh *waitlist.
 		a.ID = sortableID("ann_", a.At)
 	}
 	a.At = a.At.UTC().Truncate(time.Millisecond)
+	stale(tx, newsKey(sh.No)) // for all whom it concerns, under both strategies
 	err = tx.QueryRow(ctx, `
 		INSERT INTO announcements (show_no, announcement_id, fingerprint, strategy, decision, at, title, body, data, channels)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING announcement_no`,

@@ -325,6 +325,6 @@ func (c *Cache) stale(ctx context.Context, keys []string) {
 		return
 	}
 	c.stats.stale.Add(int64(len(keys)))
-	c.forget(keys...)
 	c.tell(context.WithoutCancel(ctx), keys)
+	c.forget(keys...) // last: in between, somebody may have read the old from Redis
 }

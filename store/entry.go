@@ -324,6 +324,9 @@ func (s *Store) move(ctx context.Context, tx pgx.Tx, e *waitlist.Entry, c waitli
 
 // Wake ends the fan's dormancy in every show.
 func (s *Store) Wake(ctx context.Context, fan string) (woken []int32, err error) {
+	if s.awake(fan) {
+		return nil, nil
+	}
 	rows, err := s.pool.Query(ctx, `
 		SELECT e.show_no FROM entries e JOIN fans f USING (fan_no) WHERE f.fan_id = $1 AND e.dormant ORDER BY 1`, fan)
 	nos, err := all(rows, err, pgx.RowTo[int32])

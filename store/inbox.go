@@ -11,6 +11,9 @@ import (
 
 // Items returns a page of a fan's inbox, newest first.
 func (s *Store) Items(ctx context.Context, fan string, q notifier.InboxQuery) (items []notifier.Item, unread int, err error) {
+	if items, unread, ok, err := s.headItems(ctx, fan, q); ok || err != nil {
+		return items, unread, err
+	}
 	no, err := s.FanNo(ctx, fan)
 	if err != nil {
 		return nil, 0, err
