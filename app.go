@@ -127,7 +127,7 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 		return err
 	}
 	server, err := web.New(web.Config{
-		Lines: a.lines, Inbox: a.store, Stream: a.hub, Answers: a.store, Sockets: sockets{a},
+		Lines: a.lines, Inbox: a.store, Stream: a.hub, Answers: a.store, Recipients: a.store, Sockets: sockets{a},
 		Messages: &notifier.Intake{Messages: a.store, Changed: a.fanout.Changed}, Deliveries: a.store,
 		Announcer: fanout.Announcer{Store: a.store, Fanout: a.fanout},
 		APIKeys:   keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),

@@ -61,8 +61,10 @@ func (p *Profile) SetChannels(k notifier.Kind, words []string) error {
 	}
 	delete(chosen, k)
 	if words != nil {
-		if _, i := notifier.ExpandChannels(words); i >= 0 {
-			return bad(fmt.Sprintf("%s[%d]", field, i), "is no channel; use live, push, apns, fcm, webpush, sms or email")
+		for i := range words {
+			if _, ok := notifier.ChannelsOf(words[i : i+1]); !ok {
+				return bad(fmt.Sprintf("%s[%d]", field, i), "is no channel; use live, push, apns, fcm, webpush, sms or email")
+			}
 		}
 		chosen[k] = unique(words)
 	}
@@ -183,7 +185,7 @@ func (p *Profile) Recipient(fanNo int64, zone *time.Location) *Recipient {
 		Channels: map[notifier.Kind][]notifier.Channel{}, OptedOut: p.OptedOut,
 	}
 	for _, k := range notifier.PreferenceKinds {
-		r.Channels[k], _ = notifier.ExpandChannels(p.Words(k)) // checked when it was set
+		r.Channels[k], _ = notifier.ChannelsOf(p.Words(k)) // checked when it was set
 	}
 	return r
 }

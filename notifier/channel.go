@@ -31,40 +31,13 @@ var Channels = []Channel{Live, APNs, FCM, WebPush, SMS, Email}
 // IsPush says whether the channel goes to a device.
 func (c Channel) IsPush() bool { return slices.Contains(Push, c) }
 
-// PushWord stands for all of Push in the lists that callers send.
-const PushWord = "push"
-
-// ExpandChannels makes channels of a list's words, each once, in the order of
-// Channels. It returns the index of the first word that is none, or -1.
-func ExpandChannels(words []string) (channels []Channel, bad int) {
-	asked := map[Channel]bool{}
-	for i, w := range words {
-		switch {
-		case w == PushWord:
-			for _, c := range Push {
-				asked[c] = true
-			}
-		case slices.Contains(Channels, Channel(w)):
-			asked[Channel(w)] = true
-		default:
-			return nil, i
-		}
-	}
-	for _, c := range Channels {
-		if asked[c] {
-			channels = append(channels, c)
-		}
-	}
-	return channels, -1
-}
-
 // DefaultChannels are the words of the channels by which fans hear of a kind unless
 // they say otherwise.
 func DefaultChannels(k Kind) []string {
 	if k == KindTurn {
-		return []string{string(Live), PushWord, string(SMS), string(Email)}
+		return []string{string(Live), "push", string(SMS), string(Email)}
 	}
-	return []string{string(Live), PushWord}
+	return []string{string(Live), "push"}
 }
 
 // PreferenceOf is the kind whose preference counts for items of a kind: what became

@@ -148,7 +148,7 @@ func (s *Store) readToken(ctx context.Context, token string) (c notifier.Channel
 // resubscribe takes back what the owner of fan number $1's addresses unsubscribed
 // from, for the channels that they now ask for again themselves.
 func resubscribe(ctx context.Context, tx pgx.Tx, p *storedProfile, k notifier.Kind) error {
-	channels, _ := notifier.ExpandChannels(p.Words(k))
+	channels, _ := notifier.ChannelsOf(p.Words(k))
 	for c, h := range map[notifier.Channel][]byte{notifier.Email: p.emailHash, notifier.SMS: p.phoneHash} {
 		if h == nil || !slices.Contains(channels, c) {
 			continue

@@ -64,9 +64,9 @@ func TestAFanOfWhomNothingIsKnownHasTheDefaults(t *testing.T) {
 	b := newBench(t)
 	r := b.recipient("ada", notifier.Channels...)
 	want := map[notifier.Kind][]notifier.Channel{
-		notifier.KindTurn:         notifier.Channels,
-		notifier.KindAnnouncement: {notifier.Live, notifier.APNs, notifier.FCM, notifier.WebPush},
-		notifier.KindMessage:      {notifier.Live, notifier.APNs, notifier.FCM, notifier.WebPush},
+		notifier.KindTurn:         {notifier.APNs, notifier.Email, notifier.FCM, notifier.Live, notifier.SMS, notifier.WebPush},
+		notifier.KindAnnouncement: {notifier.APNs, notifier.FCM, notifier.Live, notifier.WebPush},
+		notifier.KindMessage:      {notifier.APNs, notifier.FCM, notifier.Live, notifier.WebPush},
 	}
 	for k, channels := range want {
 		if !slices.Equal(r.Channels[k], channels) {

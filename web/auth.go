@@ -73,6 +73,9 @@ const (
 // areaOf goes by the path alone, also where no route is: nothing under /v1 can be
 // left open by mistake.
 func areaOf(path string) area {
+	if path == webPushKeyPath {
+		return areaOpen
+	}
 	segments := strings.SplitN(path, "/", 4)
 	switch {
 	case len(segments) < 2 || segments[1] != "v1":

@@ -9,7 +9,7 @@ import (
 // header that a page must set itself, so that no credentials mode is needed.
 func (s *Server) cors(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if areaOf(r.URL.RawPath) != areaFan {
+		if areaOf(r.URL.RawPath) != areaFan && r.URL.RawPath != webPushKeyPath {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -260,7 +260,7 @@ func (d docsMaker) typeOf(p *huma.Schema) string {
 	case word == "":
 		word = "any"
 	}
-	if s.Nullable || p.Nullable || len(p.OneOf) > 0 {
+	if s.Nullable || p.Nullable || len(p.AnyOf) > 0 {
 		word += " or null"
 	}
 	return word
@@ -272,8 +272,8 @@ func (d docsMaker) resolve(s *huma.Schema) *huma.Schema {
 		switch {
 		case s.Ref != "":
 			s = d.schemas.SchemaFromRef(s.Ref)
-		case len(s.OneOf) > 0:
-			s = s.OneOf[0]
+		case len(s.AnyOf) > 0:
+			s = s.AnyOf[0]
 		default:
 			return s
 		}

@@ -64,6 +64,16 @@ var examples = map[string]any{
 	"url":                       "https://tickets.example/{show}/{opening}",
 	"version":                   "v1.0.0",
 	"waiting":                   1250,
+	"announcement":              []string{"live", "push"},
+	"auth":                      "BTBZMqHH6r4Tts7J_aSIgg",
+	"email":                     "ada@example.com",
+	"locale":                    "en-GB",
+	"message":                   []string{"live", "push"},
+	"phone":                     "+442079460018",
+	"registered_at":             "2026-08-12T09:30:00.000Z",
+	"time_zone":                 "Europe/London",
+	"topic":                     "com.example.fans",
+	"turn":                      []string{"live", "push", "sms"},
 	"AnnouncementRequest.title": "Doors at eight",
 	"AnnouncementRequest.body":  "The support act is on at half past.",
 	"Claim.id":                  "clm_4PJ2ZK7Q3XWN",
@@ -101,6 +111,12 @@ var bodies = map[string]string{
 		"body": "It is good for ten minutes.", "dedup_key": "login-7f3c", "channels": ["live", "push", "sms"]}`,
 	"batch-notify": `{"notifications": [{"fan_id": "ada@example.com", "lane": "bulk", "type": "news", "title": "Doors at 7", "body": "Come early."},
 		{"fan_id": "grace", "lane": "transactional", "type": "payment_confirmed", "title": "Paid", "body": "See you there."}]}`,
+	"put-fan": `{"email": "ada@example.com", "phone": "020 7946 0018", "locale": "en-GB", "time_zone": "Europe/London",
+		"channels": {"turn": ["live", "push", "sms"]}, "quiet_hours": {"from": "22:00", "to": "07:00"}, "digest": {"hour": 9}}`,
+	"put-preferences": `{"channels": {"announcement": []}, "quiet_hours": {"from": "22:00", "to": "07:00"}, "turn_at_night": false, "digest": null}`,
+	"put-device":      `{"platform": "apns", "token": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}`,
+	"put-own-device": `{"platform": "webpush", "token": "https://push.example.com/send/dpH5lCsTSSM",
+		"keys": {"p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4", "auth": "BTBZMqHH6r4Tts7J_aSIgg"}}`,
 	"read-inbox": `{"ids": ["turn:tuesday-42:freed-7"]}`,
 }
 
@@ -133,5 +149,5 @@ func bare(p *huma.Schema) bool {
 	if p.Type == huma.TypeArray && p.Items != nil {
 		inner = p.Items
 	}
-	return p.Ref == "" && inner.Ref == "" && len(p.OneOf) == 0 && len(p.Examples) == 0 && len(inner.Enum) == 0 && p.Type != huma.TypeBoolean
+	return p.Ref == "" && inner.Ref == "" && len(p.AnyOf) == 0 && len(p.Examples) == 0 && len(inner.Enum) == 0 && p.Type != huma.TypeBoolean
 }

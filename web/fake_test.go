@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"fanline/delivery"
 	"fanline/notifier"
 	"fanline/waitlist"
 )
@@ -38,6 +39,8 @@ type fakeStore struct {
 	facts    waitlist.Facts
 	claim    waitlist.Claim
 	joinErrs map[string]error // by fan
+	profile  delivery.Profile
+	device   delivery.Device
 	filter   waitlist.EntryFilter
 	batches  []int
 }
@@ -59,7 +62,9 @@ func newFakeStore() *fakeStore {
 			Wave: waitlist.Wave{OpeningNo: 7, N: 1, Size: 2, OpensAt: noon}, FromPlace: 1, ToPlace: 4, ClosesAt: later,
 			Skipped: map[waitlist.Reason]int{waitlist.IsDormant: 2},
 		}},
-		facts: waitlist.Facts{Now: noon.Add(-time.Hour), Show: &show, Opening: &opening, Entry: &entry},
+		facts:   waitlist.Facts{Now: noon.Add(-time.Hour), Show: &show, Opening: &opening, Entry: &entry},
+		profile: delivery.DefaultProfile(),
+		device:  delivery.Device{ID: "phone", Platform: notifier.APNs, Token: "9f86d081884c7d65", Environment: delivery.Production, RegisteredAt: noon, Used: true},
 		claim: waitlist.Claim{
 			ID: "c1", ShowNo: 1, ShowID: "s1", OpeningID: "o1", FanID: "ada", Seats: 2, Labels: []string{"A-1", "A-2"},
 			State: waitlist.ClaimHeld, ClaimedAt: noon, ExpiresAt: later,

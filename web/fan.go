@@ -38,6 +38,9 @@ func (s *Server) signOut(ctx context.Context, in *signOut) (*Nothing, error) {
 	if err != nil || no == 0 {
 		return nil, err
 	}
+	if err := s.cfg.Recipients.ForgetDevice(ctx, in.Fan, in.Body.value.Device); err != nil {
+		return nil, err
+	}
 	return nil, s.closeSockets(ctx, no)
 }
 

@@ -39,11 +39,8 @@ type Health struct {
 }
 
 func (s *Server) opsCalls() {
-	schema := func(v any) *huma.Response {
-		return &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{"application/json": {Schema: s.schemaOf(v)}}}
-	}
-	s.plain(open(http.MethodGet, "/healthz", "healthz", "Is the process alive?", schema(Health{})), s.healthz)
-	ready := open(http.MethodGet, "/readyz", "readyz", "Can it serve: Postgres reached, migrations in place, lanes running?", schema(Health{}))
+	s.plain(open(http.MethodGet, "/healthz", "healthz", "Is the process alive?", s.jsonResponse(Health{})), s.healthz)
+	ready := open(http.MethodGet, "/readyz", "readyz", "Can it serve: Postgres reached, migrations in place, lanes running?", s.jsonResponse(Health{}))
 	ready.Responses["503"] = s.problemResponse(http.StatusServiceUnavailable)
 	s.plain(ready, func(w http.ResponseWriter, r *http.Request) { s.readyz(w, r, false) })
 	document := &huma.Response{Description: "OpenAPI 3.1", Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}}}}
@@ -51,6 +48,10 @@ func (s *Server) opsCalls() {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(s.openapi)
 	})
+}
+
+func (s *Server) jsonResponse(v any) *huma.Response {
+	return &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{"application/json": {Schema: s.schemaOf(v)}}}
 }
 
 // open is an operation that asks for no credentials.

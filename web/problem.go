@@ -13,6 +13,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"fanline/delivery"
 	"fanline/waitlist"
 )
 
@@ -151,6 +152,9 @@ func (s *Server) problem(ctx context.Context, err error) *Problem {
 	}
 	if e, ok := errors.AsType[*waitlist.Error](err); ok && statuses[e.Code] != 0 {
 		return refusal(e)
+	}
+	if e, ok := errors.AsType[*delivery.BadInput](err); ok {
+		return refuse(waitlist.Invalid, e.Detail).naming(FieldError{e.Field, e.Detail})
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(ctx.Err(), context.DeadlineExceeded):

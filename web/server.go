@@ -20,12 +20,14 @@ import (
 	"fanline/waitlist"
 )
 
-// Config is what a Server stands on. Lines, Inbox, Announcer and Stream are required.
+// Config is what a Server stands on. Lines, Inbox, Announcer, Stream and Recipients
+// are required.
 type Config struct {
-	Lines     Lines
-	Inbox     notifier.Inbox
-	Announcer Announcer
-	Stream    Stream
+	Lines      Lines
+	Inbox      notifier.Inbox
+	Announcer  Announcer
+	Stream     Stream
+	Recipients Recipients
 	// Messages takes messages in; Deliveries says what became of them.
 	Messages   notifier.Messages
 	Deliveries notifier.Deliveries
@@ -41,6 +43,10 @@ type Config struct {
 	// AllowedOrigins are the web pages whose scripts may call the fan's part, as
 	// "https://host[:port]".
 	AllowedOrigins []string
+
+	// WebPushKey is the public key that browsers subscribe with; "": there is no Web
+	// Push.
+	WebPushKey string
 
 	// ClaimLimit is asked before each claim; nil: there is no limit.
 	ClaimLimit ClaimLimit
@@ -85,13 +91,15 @@ type Server struct {
 	// docsHTML is the page at /docs, served under docsPolicy.
 	docsHTML   []byte
 	docsPolicy string
+	// unsubscribePolicy is that of the page behind the links of messages.
+	unsubscribePolicy string
 }
 
 // New returns a Server, or an error that names what is wrong with cfg.
 func New(cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
-	if cfg.Lines == nil || cfg.Inbox == nil || cfg.Announcer == nil || cfg.Stream == nil {
-		return nil, errors.New("web: Lines, Inbox, Announcer and Stream are required")
+	if cfg.Lines == nil || cfg.Inbox == nil || cfg.Announcer == nil || cfg.Stream == nil || cfg.Recipients == nil {
+		return nil, errors.New("web: Lines, Inbox, Announcer, Stream and Recipients are required")
 	}
 	s := &Server{cfg: cfg, log: cfg.Log, keys: newKeyring(cfg.APIKeys)}
 	var err error
@@ -176,6 +184,9 @@ func (s *Server) route() error {
 	s.turnCalls()
 	s.traceCalls()
 	s.fanCalls()
+	s.profileCalls()
+	s.deviceCalls()
+	s.unsubscribeCalls()
 	s.claimCalls()
 	s.notificationCalls()
 	s.announcementCalls()

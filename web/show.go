@@ -102,7 +102,7 @@ func (PolicyRequest) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sche
 
 // orNull lets a property that is an object be null too.
 func orNull(s *huma.Schema, name string) *huma.Schema {
-	s.Properties[name] = &huma.Schema{OneOf: []*huma.Schema{s.Properties[name], {Type: "null"}}}
+	s.Properties[name] = &huma.Schema{AnyOf: []*huma.Schema{s.Properties[name], {Type: "null"}}}
 	return s
 }
 
