@@ -145,7 +145,7 @@ export class Fanline extends EventTarget {
   leave(show: string): Promise<null>;
   turn(show: string, opening: string): Promise<Verdict>;
   claim(show: string, opening: string): Promise<Claim>;
-  decline(show: string, opening: string): Promise<null>;
+  decline(show: string, opening: string): Promise<void>;
   /** null: there is no Web Push here. */
   webPushKey(): Promise<string | null>;
   putDevice(device: string, body: Device): Promise<unknown>;

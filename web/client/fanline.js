@@ -206,12 +206,15 @@ export class Fanline extends EventTarget {
   }
 
   /** claim holds the party's seats. Again: the same claim, while it is held or confirmed. */
-  claim(show, opening) {
-    return this.#call("POST", `${turnPath(show, opening)}/claim`);
+  async claim(show, opening) {
+    const claim = await this.#call("POST", `${turnPath(show, opening)}/claim`);
+    this.#turns.delete(`turn:${show}:${opening}`);
+    return claim;
   }
 
-  decline(show, opening) {
-    return this.#call("POST", `${turnPath(show, opening)}/decline`);
+  async decline(show, opening) {
+    await this.#call("POST", `${turnPath(show, opening)}/decline`);
+    this.#turns.delete(`turn:${show}:${opening}`);
   }
 
   /** webPushKey is what a browser subscribes with; null: there is no Web Push here. */
