@@ -133,6 +133,7 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 		APIKeys:   keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),
 		ClaimLimit: claimLimit{limiter, s.ClaimsPerS},
 		Admin:      pages.Handler(),
+		Demo:       s.demo,
 		Ready:      a.ready, Metrics: metrics, Log: a.log, Version: version, Build: build(),
 	})
 	if err != nil {

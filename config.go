@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -40,6 +41,9 @@ type settings struct {
 	ClaimsPerS int `name:"claims-per-s" env:"FANLINE_CLAIMS_PER_S" default:"200" help:"Claims a second that reach one show; more are told to try again."`
 
 	Limits string `env:"FANLINE_LIMITS" help:"What providers allow, as fcm=10000/s,twilio=100/s;transactional=20% (the share that only urgent messages may use)."`
+
+	// demo is the fan page, of dev alone.
+	demo http.Handler
 
 	Log string `env:"FANLINE_LOG" default:"info" help:"Least level that is logged: debug, info, warn or error."`
 }

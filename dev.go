@@ -16,6 +16,7 @@ import (
 	"fanline/store"
 	"fanline/store/embedded"
 	"fanline/waitlist"
+	"fanline/web/demo"
 )
 
 // What lets in here is for loopback alone: dev refuses any other address.
@@ -69,8 +70,14 @@ func (d *devCommand) settings() *settings {
 	return &settings{
 		DatabaseURL: d.DatabaseURL, RedisURL: d.RedisURL, Addr: d.Addr, OpsAddr: "127.0.0.1:0",
 		APIKeys: "dev:" + devKey, FanJWTSecret: devSecret, ReadThreshold: 10_000, ClaimsPerS: 200, Log: "info",
-		AdminPassword: devStaff,
+		AdminPassword: devStaff, AllowedOrigins: d.origins(),
 	}
+}
+
+// origins are the pages of this program, by either name of this machine.
+func (d *devCommand) origins() string {
+	_, port, _ := net.SplitHostPort(d.Addr) // Run has looked at it
+	return fmt.Sprintf("http://%s,http://localhost:%s,http://127.0.0.1:%s", d.Addr, port, port)
 }
 
 // embed starts what is not given. stop ends it, and is never nil.
@@ -106,6 +113,10 @@ func (d *devCommand) serve(ctx context.Context, s *settings, logs io.Writer) err
 	if err != nil {
 		return err
 	}
+	stage := newStage()
+	if d.Demo {
+		s.demo = demo.Handler(stage, log)
+	}
 	a, err := newApp(ctx, s, log)
 	if bad := (*badConfig)(nil); errors.As(err, &bad) && bad.variable == "FANLINE_ADDR" {
 		return &badConfig{"--addr", bad.what + "; choose another, as in make run ARGS=--addr=127.0.0.1:8081"}
@@ -122,7 +133,7 @@ func (d *devCommand) serve(ctx context.Context, s *settings, logs io.Writer) err
 	defer done()
 	ended := make(chan error, 1)
 	go func() { ended <- a.run(playing) }()
-	err = d.play(playing, base, a.ops.Addr().String())
+	err = d.play(playing, base, a.ops.Addr().String(), stage)
 	done()
 	fmt.Println("\nstopping ...")
 	if stopErr := <-ended; err == nil {
@@ -132,11 +143,15 @@ func (d *devCommand) serve(ctx context.Context, s *settings, logs io.Writer) err
 	return err
 }
 
-func (d *devCommand) play(ctx context.Context, base, ops string) error {
+// devWindow is how long a turn at the club is: a person has to find the button.
+const devWindow = 20 * time.Second
+
+func (d *devCommand) play(ctx context.Context, base, ops string, stage *stage) error {
 	story, err := sim.NewStory(sim.StoryConfig{
-		BaseURL: base, APIKey: devKey, JWTSecret: devSecret, Stadium: d.Stadium,
+		BaseURL: base, APIKey: devKey, JWTSecret: devSecret, Stadium: d.Stadium, ClubWindow: devWindow,
 		Out: os.Stdout, Terminal: isTerminal(os.Stdout),
 		Addresses: []sim.Address{
+			{Name: "fan page", URL: base + "/demo  (in two windows: a seat that one passes on goes to the next)"},
 			{Name: "admin page", URL: base + "/admin  (name admin, password " + devStaff + ")"},
 			{Name: "API", URL: base + "/docs"},
 			{Name: "metrics", URL: "http://" + ops + "/metrics"},
@@ -145,6 +160,7 @@ func (d *devCommand) play(ctx context.Context, base, ops string) error {
 	if err != nil {
 		return err
 	}
+	stage.set(story)
 	return story.Run(ctx)
 }
 

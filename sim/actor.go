@@ -9,11 +9,12 @@ import (
 // actor is one connected fan of the story, who answers each turn by temper.
 type actor struct {
 	s    *Story
-	ctx  context.Context // the story's run
+	ctx  context.Context // the story's run, while the story plays this fan
 	show string
 	name string
 
-	ready chan struct{} // closed when fan is set; a frame may come before
+	leave context.CancelFunc // ends ctx, for a person who plays on
+	ready chan struct{}      // closed when fan is set; a frame may come before
 	fan   *Fan
 
 	mu    sync.Mutex
@@ -46,8 +47,12 @@ func (s *Story) connect(ctx context.Context, show string, fans []string) error {
 const tokenTTL = 30 * 24 * time.Hour
 
 func (s *Story) connectOne(ctx context.Context, show, name string) error {
+	if s.played(name) {
+		return nil
+	}
+	ctx, leave := context.WithCancel(ctx)
 	a := &actor{
-		s: s, ctx: ctx, show: show, name: name,
+		s: s, ctx: ctx, leave: leave, show: show, name: name,
 		ready: make(chan struct{}), turns: map[string]context.CancelFunc{},
 	}
 	fan, err := Connect(ctx, FanConfig{
@@ -56,17 +61,19 @@ func (s *Story) connectOne(ctx context.Context, show, name string) error {
 		Options: []Option{WithHTTPClient(s.http), WithRetry(10*time.Second, Backoff{})},
 	})
 	if err != nil {
+		leave()
 		return err
 	}
 	a.fan = fan
 	close(a.ready)
 	s.mu.Lock()
-	stopping := s.stopping
-	if !stopping {
+	gone := s.stopping || s.persons[name]
+	if !gone {
 		s.actors[a] = true
 	}
 	s.mu.Unlock()
-	if stopping {
+	if gone {
+		leave()
 		fan.Close()
 	}
 	return nil

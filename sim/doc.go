@@ -13,7 +13,7 @@
 // App is the ticketing app, Me a fan's REST calls, Fan the same with a live socket,
 // Crowd thousands of sockets in little memory. Story is the demo of "fanline dev":
 // two shows, fans of different tempers, a seat freed every few seconds, told line
-// by line.
+// by line. A person may play one of its fans (person.go).
 //
 // The package speaks the public API alone and imports no other package of
 // Fanline, so that what it can see is what any caller can see.

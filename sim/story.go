@@ -53,6 +53,7 @@ type Story struct {
 	mu       sync.Mutex // never held over a call
 	stopping bool
 	actors   map[*actor]bool
+	persons  map[string]bool // fans whom a person plays
 	openings map[string]*opening
 	order    []string // of openings, oldest first
 }
@@ -70,7 +71,7 @@ func NewStory(cfg StoryConfig) (*Story, error) {
 		cfg: cfg, http: NewHTTPClient(), now: time.Now, started: time.Now(),
 		run:    "demo-" + strconv.FormatInt(time.Now().UnixMilli(), 36),
 		scr:    &screen{out: cfg.Out, terminal: cfg.Terminal},
-		actors: map[*actor]bool{}, openings: map[string]*opening{},
+		actors: map[*actor]bool{}, persons: map[string]bool{}, openings: map[string]*opening{},
 	}
 	s.app = NewApp([]string{cfg.BaseURL}, cfg.APIKey, WithHTTPClient(s.http), WithRetry(15*time.Second, Backoff{}))
 	s.tale = &tale{scr: s.scr, colour: cfg.Terminal && os.Getenv("NO_COLOR") == "", now: time.Now}

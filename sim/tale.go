@@ -28,6 +28,7 @@ const (
 	verbEnded    = "ended"
 	verbJoined   = "joined"
 	verbFailed   = "failed"
+	verbPlayed   = "played"
 )
 
 const plain = "\x1b[0m"

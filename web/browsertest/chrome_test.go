@@ -57,7 +57,7 @@ func newChrome(t testing.TB) *chrome {
 		stop()
 		c.checkConsole()
 	})
-	c.do(chromedp.Steps()) // starts it
+	check(t, chromedp.Do(ctx, chromedp.Steps())) // starts it, with the life of ctx
 	check(t, chromedp.Listen(ctx, c.hear))
 	return c
 }
@@ -103,7 +103,11 @@ func (c *chrome) checkConsole() {
 
 func (c *chrome) do(steps ...chromedp.Action[chromedp.Void]) {
 	c.t.Helper()
-	check(c.t, chromedp.Do(c.ctx, steps...))
+	ctx, cancel := context.WithTimeout(c.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		c.t.Fatalf("%v; the page says:\n%s", err, c.text())
+	}
 }
 
 // to opens a page.

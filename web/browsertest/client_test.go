@@ -185,7 +185,7 @@ func TestASignedOutClientStaysAway(t *testing.T) {
 	c := h.client("ada")
 	c.live(1)
 	fanNo := must(h.store.Feed().FanNo(t.Context(), "ada"))(t)
-	h.hub.SignOut(fanNo)
+	check(t, signer{h}.SignOut(t.Context(), fanNo))
 	c.wait(`fan.state === "away"`)
 	if got := run[[]string](c, `asked`); strings.Join(got, " ") != "start signed_out" {
 		t.Errorf("tokens were asked for because of %v", got)

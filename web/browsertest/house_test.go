@@ -93,7 +93,7 @@ func (h *house) open(addr string) {
 		Feed: in.store.Feed(), Lines: in.store.Lines(), Clock: in.clock, Acts: acts{in}, Verify: fans.Verify, Log: log,
 	}))(h.t)
 	server := must(web.New(web.Config{
-		Lines: in.lines, Inbox: in.store, Stream: in.hub, Answers: in.store, Sockets: signer{in.hub}, Fans: fans,
+		Lines: in.lines, Inbox: in.store, Stream: in.hub, Answers: in.store, Sockets: signer{h}, Fans: fans,
 		APIKeys: []web.APIKey{{Name: "shop", Secret: appKey}}, AllowedOrigins: []string{h.url}, Log: log,
 		Demo: demo.Handler(&stage{h}, log),
 	}))(h.t)
@@ -182,9 +182,12 @@ func (a acts) Read(ctx context.Context, fan string, ids []string) error {
 	return err
 }
 
-type signer struct{ hub *delivery.Hub }
+type signer struct{ h *house }
 
-func (s signer) SignOut(_ context.Context, fanNo int64) error { s.hub.SignOut(fanNo); return nil }
+func (s signer) SignOut(ctx context.Context, fanNo int64) error {
+	defer s.h.wake()
+	return s.h.store.SignOut(ctx, fanNo)
+}
 
 // The ticketing app.
 
@@ -249,7 +252,9 @@ func (s *stage) Scene(ctx context.Context) (scene demo.Scene, err error) {
 	return scene, err
 }
 
-func (s *stage) Token(_ context.Context, fan string) (string, error) { return token(fan, time.Hour), nil }
+func (s *stage) Token(_ context.Context, fan string) (string, error) {
+	return token(fan, time.Hour), nil
+}
 
 func (s *stage) Pay(ctx context.Context, claim string) error {
 	_, err := s.h.lines.Confirm(ctx, claim)

@@ -47,10 +47,7 @@ export function ago(ms) {
 }
 
 /** place says where somebody stands. */
-export function place(fan, show) {
-  const name = show?.name ?? fan.show_id;
-  return fan.position ? `number ${number(fan.position)} in line, ${name}` : name;
-}
+export const place = (fan) => (fan.position ? `number ${number(fan.position)}` : "holds a seat");
 
 /** ring counts down; set it anew with turn. */
 export function ring(kind) {

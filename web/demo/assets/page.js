@@ -7,42 +7,39 @@ const $ = (id) => document.getElementById(id);
 const fan = new URLSearchParams(location.search).get("fan");
 const LOOK_AGAIN_MS = 2_000; // while the demo fills its lines
 
-function fanLink(f, shows, ...inside) {
-  return h("a", { href: `/demo?fan=${encodeURIComponent(f.id)}` }, ...inside, place(f, shows.get(f.show_id)));
+/** lists are the fans by show, each with a link that open makes. */
+function lists(fans, shows, open) {
+  return shows.flatMap((show) => {
+    const its = fans.filter((f) => f.show_id === show.id);
+    if (its.length === 0) return [];
+    return [h("h3", {}, show.name), h("ul", { class: "fans" }, ...its.map((f) => h("li", {}, open(f), h("span", { class: "note" }, place(f)))))];
+  });
 }
+
+const pageOf = (f) => `/demo?fan=${encodeURIComponent(f.id)}`;
 
 async function choose() {
   $("choose").hidden = false;
   const { shows, fans } = await app.scene();
-  const byID = new Map(shows.map((s) => [s.id, s]));
-  $("fans").replaceChildren(...fans.map((f) => h("li", {}, fanLink(f, byID, h("b", {}, f.id)))));
-  $("fans-empty").hidden = fans.length > 0;
-  if (fans.length === 0) setTimeout(() => choose().catch(fault), LOOK_AGAIN_MS);
+  $("fans").replaceChildren(...lists(fans ?? [], shows ?? [], (f) => h("a", { href: pageOf(f) }, f.id)));
+  $("fans-empty").hidden = fans?.length > 0;
+  if (!fans?.length) setTimeout(() => choose().catch(fault), LOOK_AGAIN_MS);
 }
 
 async function hold() {
   $("who").textContent = fan;
   $("phone").hidden = false;
   const scene = await app.scene();
-  const shows = new Map(scene.shows.map((s) => [s.id, s]));
-  new Phone(fan, shows).start();
-  beside(scene.fans, shows);
+  const shows = scene.shows ?? [];
+  new Phone(fan, new Map(shows.map((s) => [s.id, s]))).start();
+  beside(scene.fans ?? [], shows);
 }
 
 /** beside is what the ticketing app and other fans do. */
 function beside(fans, shows) {
-  const others = fans.filter((f) => f.id !== fan).slice(0, 6);
-  $("beside").replaceChildren(
-    ...others.map((f) =>
-      h(
-        "li",
-        {},
-        h("a", { href: `/demo?fan=${encodeURIComponent(f.id)}`, target: "_blank", rel: "noopener" }, f.id),
-        h("span", { class: "note" }, place(f, shows.get(f.show_id))),
-      ),
-    ),
-  );
-  const [show] = shows.values();
+  const others = fans.filter((f) => f.id !== fan);
+  $("beside").replaceChildren(...lists(others, shows, (f) => h("a", { href: pageOf(f), target: "_blank", rel: "noopener" }, f.id)));
+  const [show] = shows;
   $("free").hidden = !show;
   $("free").addEventListener("click", async () => {
     $("free").disabled = true;

@@ -10,7 +10,7 @@ const WARNINGS_S = [60, 30, 10];
 
 export class Phone {
   items = new Map();
-  entries = [];
+  entries = null; // not read yet
   claims = new Map(); // held, by show
   older = null; // cursor of the inbox's next page
   news = null; // what happened last: { text, tone }
@@ -40,7 +40,7 @@ export class Phone {
     on("item", (item) => this.#heard(item));
     on("update", ({ id, state }) => this.#changed(id, state));
     on("line", ({ show_id, position }) => {
-      const entry = this.entries.find((e) => e.show_id === show_id);
+      const entry = this.entries?.find((e) => e.show_id === show_id);
       if (!entry || position === null) return this.look();
       entry.position = position;
       return this.view.render();
@@ -59,6 +59,12 @@ export class Phone {
 
   get claim() {
     return [...this.claims.values()].find((c) => Date.parse(c.expires_at) > this.client.serverNow()) ?? null;
+  }
+
+  /** bought is the newest result, if it is a purchase. */
+  get bought() {
+    const results = [...this.items.values()].filter((i) => i.kind === "result").sort((a, b) => (a.created_at < b.created_at ? 1 : -1));
+    return results[0]?.state === "confirmed" ? results[0] : null;
   }
 
   show(id) {

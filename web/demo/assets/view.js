@@ -5,6 +5,7 @@ const $ = (id) => document.getElementById(id);
 const READ_MS = 1_500; // an item in view this long has been read
 const PRECISE_MS = 180_000; // seconds matter in shorter windows
 const DRAWN_MOST = 60; // of a line, fan by fan
+const NOT_YET = { key: "not yet", head: "One moment", body: [h("p", { class: "note" }, "Looking where you stand.")] };
 
 export class PhoneView {
   #phone;
@@ -57,10 +58,11 @@ export class PhoneView {
   #now() {
     const p = this.#phone;
     const { turn, claim } = p;
-    const mine = [...p.entries].sort((a, b) => (a.position ?? Infinity) - (b.position ?? Infinity));
+    const mine = [...(p.entries ?? [])].sort((a, b) => (a.position ?? Infinity) - (b.position ?? Infinity));
     const entry = mine.find((e) => e.state === "waiting") ?? mine[0];
-    const show = p.show(turn?.show_id ?? claim?.show_id ?? entry?.show_id ?? [...p.shows.keys()][0]);
-    const parts = turn ? this.#turn(turn) : claim ? this.#claim(claim) : entry?.state === "waiting" ? this.#waiting(entry) : this.#outside(entry, show);
+    const bought = entry ? null : p.bought;
+    const show = p.show(turn?.show_id ?? claim?.show_id ?? entry?.show_id ?? bought?.show_id ?? [...p.shows.keys()][0]);
+    const parts = turn ? this.#turn(turn) : !p.entries ? NOT_YET : claim ? this.#claim(claim) : entry?.state === "waiting" ? this.#waiting(entry) : this.#outside(entry, bought, show);
     $("place").textContent = when(show);
     $("headline").textContent = parts.head;
     const news = p.news && h("p", { class: `news ${p.news.tone ?? ""}`, role: "status" }, p.news.text);
@@ -124,23 +126,22 @@ export class PhoneView {
       head: at === 1 ? "You are first in line" : "You are in line",
       body: [
         at && h("p", { class: "figure", id: "position" }, number(at)),
-        at && h("p", { class: "sub" }, at === 1 ? "Nobody is ahead of you" : "is your position"),
+        at && h("p", { class: "sub" }, at === 1 ? "Nobody is ahead of you" : `in line: ${number(at - 1)} ${at === 2 ? "fan is" : "fans are"} ahead of you`),
         at > 1 && at <= DRAWN_MOST && line(at),
         h("p", { class: "note" }, "There is nothing to do. The moment a seat is yours it says so here. Close this page, and you keep your place and find it in the inbox; a turn that nobody answers goes on to the next fan."),
       ],
     };
   }
 
-  #outside(entry, show) {
+  #outside(entry, bought, show) {
     const p = this.#phone;
-    const bought = entry?.state === "bought";
     const holding = entry?.state === "holding";
     return {
-      key: `outside ${show.id} ${entry?.state}`,
+      key: ["outside", show.id, holding, bought?.id],
       head: bought ? "It is yours" : holding ? "Held for you" : "You are in no line",
       body: [
         bought && h("p", { class: "tick", "aria-hidden": "true" }, "✓"),
-        h("p", {}, bought ? `You have your seats for ${show.name}. You have left its line.` : holding ? "Looking for what you hold." : "Join a line to be told when a seat comes free."),
+        h("p", {}, bought ? `You have your seats for ${show.name}, and have left its line.` : holding ? "Looking for what you hold." : "Join a line to be told when a seat comes free."),
         !holding && h("button", { id: "join", class: bought ? "btn" : "btn p", type: "button", disabled: p.busy, onclick: () => p.join(show.id) }, bought ? "Join the line for another seat" : `Join the line for ${show.name}`),
         !holding && h("p", { class: "note" }, "You start at the end of the line. Whoever joined before you is told before you."),
       ],
@@ -216,14 +217,14 @@ export class PhoneView {
 
   #places() {
     const p = this.#phone;
-    const here = p.entries.filter((e) => e.state !== "left" && e.state !== "removed");
-    this.#put("places", here.map((e) => [e.show_id, e.state, e.position]), here.map((e) => this.#placeOf(e)));
-    $("places-empty").hidden = here.length > 0;
+    const entries = p.entries ?? [];
+    this.#put("places", entries.map((e) => [e.show_id, e.state, e.position]), entries.map((e) => this.#placeOf(e)));
+    $("places-empty").hidden = !p.entries || entries.length > 0;
   }
 
   #placeOf(e) {
     const show = this.#phone.show(e.show_id);
-    const words = { holding: "held for you", bought: "yours" }[e.state] ?? (e.position ? null : "resting");
+    const words = e.state === "holding" ? "held for you" : e.position ? null : "resting";
     const where = words ? h("span", { class: "state" }, words) : h("span", {}, h("b", {}, number(e.position)), show.waiting >= e.position ? h("span", { class: "note" }, ` of ${number(show.waiting)}`) : null);
     const leave = () => {
       this.#leaving = e.show_id;
@@ -234,7 +235,7 @@ export class PhoneView {
       "li",
       {},
       h("div", { class: "row" }, h("span", {}, show.name), where),
-      e.state === "bought" ? null : h("button", { id: `leave ${e.show_id}`, class: "quiet", type: "button", "aria-label": `Leave the line for ${show.name}`, onclick: leave }, "Leave"),
+      h("button", { id: `leave-${e.show_id}`, class: "quiet", type: "button", "aria-label": `Leave the line for ${show.name}`, onclick: leave }, "Leave"),
     );
   }
 }

@@ -1,0 +1,245 @@
+package browsertest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"fanline/notifier"
+)
+
+// fanPage opens a fan's page and waits until it is live.
+func (h *house) fanPage(fan string) *chrome {
+	h.t.Helper()
+	c := newChrome(h.t)
+	c.allow("webpush-key") // there is none in this house
+	c.open(h, fan)
+	return c
+}
+
+func (c *chrome) open(h *house, fan string) {
+	c.t.Helper()
+	c.to(h.url + "/demo?fan=" + fan)
+	c.wait(`document.getElementById("link").textContent === "live"`)
+}
+
+// heads waits for the page's headline.
+func (c *chrome) heads(text string) {
+	c.t.Helper()
+	c.wait(`document.getElementById("headline").textContent === %s`, text)
+}
+
+func TestASeatThatOneFanPassesOnGoesToTheNext(t *testing.T) {
+	t.Parallel()
+	h := newClub(t, "ada", "ben", "cleo")
+	ada, ben := h.fanPage("ada"), h.fanPage("ben")
+	ada.heads("You are first in line")
+	ben.wait(`document.getElementById("position")?.textContent === "2"`)
+	h.free("club", "o1")
+	ada.heads("Your turn")
+	ada.wait(`/^(10:00|9:5\d)$/.test(document.querySelector(".ring text").textContent)`)
+	before := run[string](ada, `document.querySelector(".ring text").textContent`)
+	ada.wait(`document.querySelector(".ring text").textContent !== %s`, before)
+	ada.wait(`/^Your turn for Tuesday night. You have until \d\d:\d\d\.$/.test(document.getElementById("say").textContent)`)
+	if text := ben.text(); run[bool](ben, `document.getElementById("take") !== null`) {
+		t.Errorf("ben may take what is ada's:\n%s", text)
+	}
+	ada.press("pass")
+	ada.sees("Passed on to the next fan.")
+	ada.heads("You are first in line")
+	ben.heads("Your turn")
+	ben.press("take")
+	ben.heads("Held for you")
+	ben.press("pay")
+	ben.heads("It is yours")
+	ben.sees("You have your seats for Tuesday night, and have left its line.")
+	if r := h.reason("club", "o1", "ben"); r != "confirmed" {
+		t.Errorf("ben's verdict is %s", r)
+	}
+	if r := h.reason("club", "o1", "ada"); r != "turn_declined" {
+		t.Errorf("ada's verdict is %s", r)
+	}
+	ben.press("join")
+	ben.wait(`document.getElementById("position")?.textContent === "3"`)
+}
+
+func TestAServerRestartUnderAnOpenPageLosesAndDoublesNothing(t *testing.T) {
+	t.Parallel()
+	h := newClub(t, "ada")
+	c := h.fanPage("ada")
+	c.allow("WebSocket connection to", "ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET")
+	listed := func() []string {
+		return run[[]string](c, `[...document.querySelectorAll("#inbox li")].map((li) => li.dataset.id)`)
+	}
+	for i := range 3 {
+		id := fmt.Sprintf("o%d", i)
+		h.everyone(id)
+		c.wait(`document.querySelector("#inbox li")?.dataset.id === %s`, "turn:club:"+id)
+		h.restart()
+		id += "-after"
+		h.everyone(id)
+		c.wait(`document.querySelector("#inbox li").dataset.id === %s`, "turn:club:"+id)
+		c.wait(`document.getElementById("link").textContent === "live"`)
+	}
+	want := "[turn:club:o2-after turn:club:o2 turn:club:o1-after turn:club:o1 turn:club:o0-after turn:club:o0]"
+	if got := fmt.Sprint(listed()); got != want {
+		t.Errorf("the inbox shows %s, want %s", got, want)
+	}
+}
+
+func TestOnTheFanPageScriptInAnyTextIsText(t *testing.T) {
+	t.Parallel()
+	const evil = `"><script>document.title='owned'</script><img src=x onerror="document.title='owned'">`
+	h := newHouse(t)
+	h.show("club", "Name "+evil, "Venue "+evil, time.Minute)
+	h.join("club", "ada", "f|a@b:c+1")
+	choose := newChrome(t)
+	choose.to(h.url + "/demo")
+	choose.sees("Name " + evil)
+	c := h.fanPage("ada")
+	h.free("club", "o1")
+	c.sees("Your turn for Name " + evil)
+	c.press("pass")
+	c.press("leave-club")
+	c.sees("Leave the line for Name " + evil)
+	for _, page := range []*chrome{choose, c} {
+		if n := run[int](page, `document.querySelectorAll("main script, main img, dialog img, dialog script").length`); n != 0 {
+			t.Errorf("%d elements came out of texts", n)
+		}
+		if title := run[string](page, `document.title`); title == "owned" {
+			t.Error("the script ran")
+		}
+	}
+}
+
+func TestAnItemIsReadWhenItIsInView(t *testing.T) {
+	t.Parallel()
+	h := newClub(t, "ada")
+	c := h.fanPage("ada")
+	h.free("club", "o1")
+	c.wait(`document.querySelectorAll("#inbox .unread").length === 1`)
+	c.wait(`document.getElementById("unread").textContent === "1 unread"`)
+	c.do(chromedp.ScrollIntoView(chromedp.CSS("#inbox li")))
+	c.wait(`document.querySelectorAll("#inbox li:not(.unread)").length === 1`)
+	_, unread, err := h.store.Items(t.Context(), "ada", notifier.InboxQuery{Limit: 10})
+	check(t, err)
+	if unread != 0 {
+		t.Errorf("%d are unread", unread)
+	}
+}
+
+func TestLeavingTheLineAsksFirst(t *testing.T) {
+	t.Parallel()
+	h := newClub(t, "ada", "ben")
+	c := h.fanPage("ada")
+	c.press("leave-club")
+	c.wait(`document.getElementById("leave").open`)
+	c.do(chromedp.KeyEvent(kb.Escape))
+	c.wait(`!document.getElementById("leave").open`)
+	c.press("leave-club")
+	c.press("leave-yes")
+	c.heads("You are in no line")
+	c.sees("You left the line for Tuesday night.")
+	c.press("join")
+	c.wait(`document.getElementById("position")?.textContent === "2"`)
+}
+
+func TestTheFanPageIsWorkedByKeyboardAlone(t *testing.T) {
+	t.Parallel()
+	h := newClub(t, "ada")
+	c := h.fanPage("ada")
+	h.free("club", "o1")
+	c.heads("Your turn")
+	c.tabTo("take")
+	c.do(chromedp.KeyEvent(kb.Enter))
+	c.heads("Held for you")
+	c.tabTo("pay")
+	c.do(chromedp.KeyEvent(kb.Enter))
+	c.heads("It is yours")
+}
+
+// tabTo presses Tab until a control has the focus.
+func (c *chrome) tabTo(id string) {
+	c.t.Helper()
+	for range 30 {
+		c.do(chromedp.KeyEvent(kb.Tab))
+		if run[bool](c, `document.activeElement.id === %s`, id) {
+			return
+		}
+	}
+	c.t.Fatalf("Tab never comes to %s", id)
+}
+
+func TestATurnThatNobodyAnswersIsExplained(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.show("club", "Tuesday night", "The Locksmith", 2*time.Second)
+	h.join("club", "ada")
+	c := h.fanPage("ada")
+	h.free("club", "o1")
+	c.heads("Your turn")
+	c.sees("If you do nothing, it goes on to the next fan then. You keep your place in line either way.")
+	c.heads("You are first in line")
+	c.sees("Your turn for Tuesday night is over; the seat goes on to the next fan. You keep your place in line.")
+}
+
+// TestTheFanPageIsQuietAndFits looks at each state of it, light and dark, narrow and
+// wide: nothing in the console, nothing wider than the screen. With FANLINE_PICTURES
+// set, it leaves pictures of them in that folder.
+func TestTheFanPageIsQuietAndFits(t *testing.T) {
+	t.Parallel()
+	folder := os.Getenv("FANLINE_PICTURES")
+	h := newHouse(t)
+	h.show("club", "Tuesday night at The Locksmith", "The Locksmith", 10*time.Minute)
+	h.show("stadium", "Marlow Vance: the reunion", "Harbour Stadium", 10*time.Minute)
+	h.join("club", "ada", "ben", "cleo", "dara", "eli", "fay", "gus")
+	h.join("stadium", "ada.1", "ben.2", "gus")
+	c := newChrome(t)
+	c.allow("webpush-key")
+	look := func(name string) {
+		t.Helper()
+		for _, width := range []int64{1280, 400} {
+			for _, scheme := range []string{"light", "dark"} {
+				c.scheme(scheme)
+				c.do(chromedp.EmulateViewport(width, 900))
+				if over := run[int](c, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+					t.Errorf("%s is %d wider than %d", name, over, width)
+				}
+				if folder != "" {
+					c.picture(filepath.Join(folder, fmt.Sprintf("fan-%s-%d-%s.png", name, width, scheme)))
+				}
+			}
+		}
+	}
+	c.to(h.url + "/demo")
+	c.sees("gus")
+	look("choose")
+	c.open(h, "gus")
+	c.sees("ahead of you")
+	look("waiting")
+	c.open(h, "ada")
+	h.free("club", "o1")
+	c.heads("Your turn")
+	look("turn")
+	c.press("pass")
+	c.sees("Passed on")
+	look("passed")
+	c.open(h, "ben")
+	c.heads("Your turn")
+	c.press("take")
+	c.heads("Held for you")
+	look("held")
+	c.open(h, "ben") // loaded anew while seats are held
+	c.heads("Held for you")
+	c.press("pay")
+	c.heads("It is yours")
+	look("bought")
+	c.open(h, "newcomer")
+	c.heads("You are in no line")
+	look("nowhere")
+}
