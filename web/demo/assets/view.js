@@ -65,8 +65,9 @@ export class PhoneView {
     const parts = turn ? this.#turn(turn) : !p.entries ? NOT_YET : claim ? this.#claim(claim) : entry?.state === "waiting" ? this.#waiting(entry) : this.#outside(entry, bought, show);
     $("place").textContent = when(show);
     $("headline").textContent = parts.head;
-    const news = p.news && h("p", { class: `news ${p.news.tone ?? ""}`, role: "status" }, p.news.text);
-    if (!this.#put("now", [parts.key, p.busy, p.news?.text], [news, ...parts.body].filter(Boolean))) return;
+    const said = bought && p.news?.tone === "good"; // the panel says it itself
+    const news = p.news && !said && h("p", { class: `news ${p.news.tone ?? ""}`, role: "status" }, p.news.text);
+    if (!this.#put("now", [parts.key, p.busy, !said && p.news?.text], [news, ...parts.body].filter(Boolean))) return;
     this.#ring = parts.ring ?? null;
     this.tick();
   }
