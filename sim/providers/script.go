@@ -23,6 +23,8 @@ type Answer struct {
 	// Delay is how long it thinks before it answers. Hang: it never does.
 	Delay time.Duration
 	Hang  bool
+	// Late: a mail server answers so to the whole message, and not at RCPT TO.
+	Late bool
 	// Accept: it takes the send all the same, before it answers so.
 	Accept bool
 }
