@@ -29,6 +29,7 @@ var benchmarks = []benchmark{
 	{"slow_reader", "what one socket that is not read costs 999 others under a burst", slowReader, false},
 	{"rollover", "from the lapse of a turn to the next fan's frame", rollover, false},
 	{"position", "a fan's place in a line of two million", position, true},
+	{"announce", "an announcement to a line of two million, and a fan's inbox after it", announce, true},
 }
 
 // options are the flags.
