@@ -33,6 +33,12 @@ type app struct {
 	fanout   *fanout.Fanout
 	deadline *waitlist.Clock
 	lines    *waitlist.Service
+	limiter  *ratelimit.Limiter
+	keys     *delivery.Keys
+	limits   *delivery.Limits
+	breakers *delivery.Breakers
+	pipeline *delivery.Pipeline
+	alerts   *delivery.AlertClock
 	bus      *notifier.Bus
 	fans     *web.TokenVerifier
 	hub      *delivery.Hub
@@ -77,6 +83,9 @@ func (a *app) join(ctx context.Context, s *settings) (err error) {
 	a.fanout = fanout.New(a.registry, log)
 	a.deadline = waitlist.NewClock(a.store, log, a.fanout.Decided)
 	a.lines = waitlist.NewService(a.store, a.deadline, a.fanout.Changed)
+	if err := a.newPipeline(ctx, s); err != nil {
+		return err
+	}
 	if err := a.newBus(s); err != nil {
 		return err
 	}
@@ -93,7 +102,9 @@ func (a *app) newBus(s *settings) error {
 		Handlers: map[notifier.Subscriber]notifier.Handler{
 			notifier.WriteStrategy: fanout.Handler(waitlist.Write, a.store, a.deadline),
 			notifier.ReadStrategy:  fanout.Handler(waitlist.Read, a.store, a.deadline),
+			notifier.Blasts:        a.store.Blaster(a.pipeline.Channels()),
 		},
+		Sender: a.pipeline, Channels: a.pipeline.Channels(),
 	})
 	return err
 }
@@ -116,12 +127,9 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 	if err != nil {
 		return &badConfig{"FANLINE_API_KEYS", err.Error()}
 	}
-	limiter, err := ratelimit.New(ratelimit.Config{Redis: a.redis, Instances: a.registry.Instances, Log: a.log})
-	if err != nil {
-		return err
-	}
 	metrics := prometheus.NewRegistry()
-	a.measure(metrics, limiter)
+	a.measure(metrics, a.limiter)
+	a.measurePipeline(metrics)
 	pages, err := a.newAdmin(s)
 	if err != nil {
 		return err
@@ -131,7 +139,7 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 		Messages: &notifier.Intake{Messages: a.store, Changed: a.fanout.Changed}, Deliveries: a.store,
 		Announcer: fanout.Announcer{Store: a.store, Fanout: a.fanout},
 		APIKeys:   keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),
-		ClaimLimit: claimLimit{limiter, s.ClaimsPerS},
+		ClaimLimit: claimLimit{a.limiter, s.ClaimsPerS},
 		Admin:      pages.Handler(),
 		Demo:       s.demo,
 		Ready:      a.ready, Metrics: metrics, Log: a.log, Version: version, Build: build(),
@@ -180,6 +188,7 @@ func (a *app) start() error {
 	if err := a.bus.Start(ctx); err != nil {
 		return fmt.Errorf("start the queue: %w", err)
 	}
+	a.alerts.Start()
 	if err := a.hub.Start(ctx); err != nil {
 		return fmt.Errorf("start the hub: %w", err)
 	}
@@ -194,6 +203,7 @@ func (a *app) stop() {
 	stopped(a.log, "the hub", a.hub.Stop(ctx))
 	stopped(a.log, "the public address", a.public.Shutdown(ctx))
 	a.lines.Close()
+	a.alerts.Stop()
 	stopped(a.log, "the queue", a.bus.Stop(ctx))
 	a.keeper.Stop()
 	a.cache.Stop()
@@ -217,6 +227,9 @@ func (a *app) close() {
 	}
 	if a.cache != nil {
 		a.cache.Stop()
+	}
+	if a.pipeline != nil {
+		stopped(a.log, "the providers", a.pipeline.Close())
 	}
 	if a.redis != nil {
 		stopped(a.log, "redis", a.redis.Close())
@@ -290,8 +303,13 @@ type acts struct{ a *app }
 // Connected wakes a dormant fan.
 func (x acts) Connected(ctx context.Context, fan string) error { return x.a.lines.Wake(ctx, fan) }
 
-// Ack is an act; who was told when without one is the channels' business.
-func (x acts) Ack(ctx context.Context, fan string, _ []string) error { return x.a.lines.Wake(ctx, fan) }
+// Ack ends the telling of items by other channels, and is an act.
+func (x acts) Ack(ctx context.Context, fan string, ids []string) error {
+	if err := x.a.store.Ack(ctx, fan, ids); err != nil {
+		return err
+	}
+	return x.a.lines.Wake(ctx, fan)
+}
 
 // Read marks items read, and is an act.
 func (x acts) Read(ctx context.Context, fan string, ids []string) error {

@@ -80,38 +80,8 @@ func (r *Registry) unlessAway(ctx context.Context, f func() error) error {
 
 // lookup returns the live instances that hold these fans; with an error, those that were found.
 func (r *Registry) lookup(ctx context.Context, fans []int64) ([]string, error) {
-	held := map[string]bool{}
-	var err error
-	for len(fans) > 0 && err == nil {
-		n := min(len(fans), lookupChunk)
-		err = r.lookupSome(ctx, fans[:n], held)
-		fans = fans[n:]
-	}
-	if len(held) == 0 {
-		return nil, err
-	}
-	live, err2 := r.living(ctx, held)
-	return live, errors.Join(err, err2)
-}
-
-func (r *Registry) lookupSome(ctx context.Context, fans []int64, held map[string]bool) error {
-	return r.do(ctx, func(ctx context.Context) error {
-		cmds := make([]*redis.StringSliceCmd, len(fans))
-		_, err := r.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for i, fan := range fans {
-				cmds[i] = p.HVals(ctx, fanKey(fan))
-			}
-			return nil
-		})
-		for _, cmd := range cmds {
-			for _, v := range cmd.Val() {
-				if words := strings.Fields(v); len(words) == 3 {
-					held[words[1]] = true
-				}
-			}
-		}
-		return err
-	})
+	live, _, err := r.holders(ctx, fans)
+	return live, err
 }
 
 // living keeps those whose lease lives.

@@ -34,7 +34,7 @@ func EventJobs(e Event) []river.InsertManyParams {
 		jobs = append(jobs, river.InsertManyParams{
 			Args: EventArgs{Subscriber: s, Event: e.ID, Type: e.Type, ShowNo: e.ShowNo, OpeningNo: e.OpeningNo, Ref: e.Ref},
 			InsertOpts: &river.InsertOpts{
-				Queue: Queue(Turns), MaxAttempts: 25,
+				Queue: Queue(laneOf(e.Type)), MaxAttempts: 25,
 			},
 		})
 	}

@@ -57,11 +57,22 @@ type Subscriber string
 const (
 	WriteStrategy Subscriber = "write"
 	ReadStrategy  Subscriber = "read"
+	// Blasts bring announcements to those who are not looking.
+	Blasts Subscriber = "blasts"
 )
 
 var subscribers = map[EventType][]Subscriber{
-	OpeningRecorded: {WriteStrategy, ReadStrategy},
+	OpeningRecorded:  {WriteStrategy, ReadStrategy},
+	AnnouncementSent: {Blasts},
 }
 
 // SubscribersOf returns who gets events of type t.
 func SubscribersOf(t EventType) []Subscriber { return subscribers[t] }
+
+// laneOf is the lane of an event's jobs.
+func laneOf(t EventType) Lane {
+	if t == AnnouncementSent {
+		return Bulk
+	}
+	return Turns
+}

@@ -36,7 +36,7 @@ func TestAnEventIsTriedAgainUntilItsSubscriberTakesIt(t *testing.T) {
 	}
 	bus, err := notifier.NewBus(b.store.Driver(), notifier.BusConfig{
 		Log:      slog.New(slog.DiscardHandler),
-		Handlers: map[notifier.Subscriber]notifier.Handler{notifier.WriteStrategy: handler, notifier.ReadStrategy: handler},
+		Handlers: map[notifier.Subscriber]notifier.Handler{notifier.WriteStrategy: handler, notifier.ReadStrategy: handler, notifier.Blasts: handler},
 	})
 	if err != nil {
 		t.Fatal(err)

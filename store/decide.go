@@ -189,8 +189,8 @@ func (d *decision) countMisses(ctx context.Context) error {
 			continue
 		}
 		openings, ns, to = append(openings, w.OpeningNo), append(ns, int32(w.N)), append(to, int32(done))
-		if w.mode == waitlist.ModeTurns && closed > w.MissesDone {
-			look = append(look, closedTurns{w.Wave, closed})
+		if closed > w.MissesDone {
+			look = append(look, closedTurns{w.Wave, w.mode, closed})
 		}
 	}
 	if len(openings) == 0 {
@@ -211,11 +211,32 @@ func (d *decision) countMisses(ctx context.Context) error {
 // closedTurns are the turns of a wave from those last looked at up to closed.
 type closedTurns struct {
 	waitlist.Wave
+	mode   waitlist.Mode
 	closed int
 }
 
-// missedIn are the entries whose turns closed without an act.
+// missedIn are the entries with a miss for each turn of mode turns that closed
+// without an act, though a channel took it.
 func (d *decision) missedIn(ctx context.Context, look []closedTurns) ([]int64, error) {
+	lapsed, err := d.lapsedIn(ctx, look)
+	if err != nil {
+		return nil, err
+	}
+	unreached, err := noteUnreached(ctx, d.tx, lapsed)
+	if err != nil {
+		return nil, err
+	}
+	var missed []int64
+	for _, l := range lapsed {
+		if l.mode == waitlist.ModeTurns && !unreached[l.turnKey] {
+			missed = append(missed, l.eno)
+		}
+	}
+	return missed, nil
+}
+
+// lapsedIn are the turns that closed without an act.
+func (d *decision) lapsedIn(ctx context.Context, look []closedTurns) ([]lapsedTurn, error) {
 	waves := make([]waitlist.Wave, len(look))
 	for i := range look {
 		waves[i] = look[i].Wave
@@ -224,19 +245,26 @@ func (d *decision) missedIn(ctx context.Context, look []closedTurns) ([]int64, e
 	if err != nil {
 		return nil, err
 	}
+	var closed []lapsedTurn
 	var openings, enos []int64
 	for i := range look {
 		w := &look[i]
 		for _, m := range members[w.Ref()][w.MissesDone:w.closed] {
-			if w.Opens(m.K).Before(w.CloseCap) {
+			if opens := w.Opens(m.K); opens.Before(w.CloseCap) {
+				closed = append(closed, lapsedTurn{turnKey{w.OpeningNo, m.EntryNo}, m.FanNo, opens, w.mode})
 				openings, enos = append(openings, w.OpeningNo), append(enos, m.EntryNo)
 			}
 		}
 	}
 	rows, err := d.tx.Query(ctx, `
-		SELECT c.eno FROM unnest($1::bigint[], $2::bigint[]) c (opening_no, eno)
-		WHERE NOT EXISTS (SELECT FROM turns t WHERE t.opening_no = c.opening_no AND t.eno = c.eno)`, openings, enos)
-	return all(rows, err, pgx.RowTo[int64])
+		SELECT c.i FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY c (opening_no, eno, i)
+		WHERE NOT EXISTS (SELECT FROM turns t WHERE t.opening_no = c.opening_no AND t.eno = c.eno) ORDER BY c.i`, openings, enos)
+	at, err := all(rows, err, pgx.RowTo[int64])
+	lapsed := make([]lapsedTurn, len(at))
+	for k, i := range at {
+		lapsed[k] = closed[i-1]
+	}
+	return lapsed, err
 }
 
 // readOpenings reads the open openings with their live turns.

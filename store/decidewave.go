@@ -65,6 +65,7 @@ func (d *decision) queue(b *pgx.Batch, p *waitlist.PlannedWave) {
 	if p.Wave.Size > 0 {
 		d.queueMembers(b, p)
 		inDecision[p.Opening.Strategy](b, p)
+		queueAlerts(b, &p.Wave)
 	}
 }
 

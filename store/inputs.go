@@ -103,6 +103,8 @@ type entryInput struct {
 	Log    []waitlist.Change // oldest first
 	Acts   []entryAct
 	Claims []waitlist.Claim
+	// Unreached are the openings whose turn lapsed without a channel having taken it.
+	Unreached []int64
 }
 
 // entryAct is an act on the entry's turn at an opening.
@@ -179,7 +181,11 @@ func readActs(ctx context.Context, q querier, e *entryInput) error {
 		return err
 	}
 	rows, err = q.Query(ctx, `SELECT `+claimColumns+` FROM `+told+` JOIN claims c USING (opening_no) WHERE c.eno = $2`, show, no, chunk)
-	e.Claims, err = all(rows, err, scanClaim)
+	if e.Claims, err = all(rows, err, scanClaim); err != nil {
+		return err
+	}
+	rows, err = q.Query(ctx, `SELECT u.opening_no FROM `+told+` JOIN unreached u USING (opening_no) WHERE u.eno = $2`, show, no, chunk)
+	e.Unreached, err = all(rows, err, pgx.RowTo[int64])
 	return err
 }
 

@@ -172,11 +172,7 @@ func (i *item) text() notifier.Text {
 		return notifier.Text{Title: i.own.title, Body: i.own.body}
 	}
 	vars := notifier.Vars{
-		Show: i.show.Name, Venue: i.show.Venue, Seats: i.seats, Window: i.window,
-		URL: strings.NewReplacer("{show}", i.show.ID, "{opening}", i.openingID).Replace(i.show.URL),
-	}
-	if zone, err := waitlist.LoadZone(i.show.TimeZone); err == nil {
-		vars.Zone = zone
+		Show: i.show.Name, Venue: i.show.Venue, Seats: i.seats, Window: i.window, URL: i.url(), Zone: i.zone(),
 	}
 	if i.kind == notifier.KindTurn {
 		vars.ClosesAt = *i.closes
@@ -196,4 +192,18 @@ func (i *item) template() notifier.Text {
 		}
 	}
 	return notifier.TextFor(name)
+}
+
+// url opens what the item is about, as the show says; "" where it does not.
+func (i *item) url() string {
+	return strings.NewReplacer("{show}", i.show.ID, "{opening}", i.openingID).Replace(i.show.URL)
+}
+
+// zone is the show's; nil where this machine does not know it.
+func (i *item) zone() *time.Location {
+	zone, err := waitlist.LoadZone(i.show.TimeZone)
+	if err != nil {
+		return nil
+	}
+	return zone
 }

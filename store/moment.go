@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"hash/fnv"
 	"strconv"
 	"time"
@@ -60,4 +61,11 @@ func (s *Store) moment(ctx context.Context) (delivery.Moment, error) {
 	var r momentRow
 	err := s.pool.QueryRow(ctx, momentSQL).Scan(r.fields()...)
 	return r.moment(), err
+}
+
+// Database names the database and its timeline: what was remembered elsewhere of
+// its numbers is of no use after it was restored.
+func (s *Store) Database(ctx context.Context) (string, error) {
+	m, err := s.moment(ctx)
+	return fmt.Sprintf("%x-%d", m.Database, m.Timeline), err
 }

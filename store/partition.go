@@ -27,7 +27,11 @@ type partitioned struct {
 // partitionedTables are all of them.
 var partitionedTables = []partitioned{
 	{table: "events", day: `(at AT TIME ZONE 'UTC')::date`, keep: streamDays, leaving: raiseFloor},
+	{table: "deliveries", day: `day`, keep: deliveryDays},
 }
+
+// deliveryDays is for how many days deliveries are kept.
+const deliveryDays = 30
 
 // daysAhead is for how many days to come there are partitions.
 const daysAhead = 3

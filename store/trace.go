@@ -71,6 +71,9 @@ func (s *Store) traceEntry(ctx context.Context, tx pgx.Tx, f *waitlist.TraceFact
 	if f.Tellings, err = tellingsOf(ctx, tx, &e); err != nil {
 		return err
 	}
+	if err := markUnreached(ctx, tx, e.No, f.Tellings); err != nil {
+		return err
+	}
 	return traceOwn(ctx, tx, f)
 }
 

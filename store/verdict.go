@@ -128,6 +128,6 @@ func (in *inputs) telling(ctx context.Context, e *entryInput, row *chunkRow, at 
 		}
 	}
 	t = telling(w, &o.Opening, waitlist.Member{K: int(row.Ks[at]), Party: int(row.Parties[at])})
-	t.Act = e.act(o.No)
+	t.Act, t.Unreached = e.act(o.No), slices.Contains(e.Unreached, o.No)
 	return t, true, nil
 }

@@ -41,6 +41,8 @@ type Telling struct {
 	FinalAt       *time.Time
 	Final         OpeningState
 	FinalDecision int64
+	// Unreached: it lapsed, and no channel had taken it. Read for verdicts alone.
+	Unreached bool
 }
 
 // Phase is where a turn stands at a moment.

@@ -165,6 +165,9 @@ func (t *Telling) verdict(now time.Time) (VerdictState, Reason, bool) {
 		if t.CutShort() {
 			return VerdictOver, t.Final.end(), true
 		}
+		if t.Unreached {
+			return VerdictOver, IsUnreachable, true
+		}
 		return VerdictOver, TurnLapsed, true
 	}
 	return "", "", false

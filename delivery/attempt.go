@@ -1,0 +1,198 @@
+package delivery
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"fanline/notifier"
+)
+
+// attempt makes the attempts, many at a time, and begins none after until. What it
+// could not begin waits.
+func (c *chunk) attempt(ctx context.Context, posts []*post, until time.Time) {
+	if len(posts) == 0 {
+		return
+	}
+	calls, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	c.calls = calls
+	stop := context.AfterFunc(ctx, func() {
+		t := time.AfterFunc(callGrace, cancel)
+		context.AfterFunc(calls, func() { t.Stop() })
+	})
+	defer stop()
+	var wg sync.WaitGroup
+	for {
+		if posts = c.alive(posts); len(posts) == 0 {
+			break
+		}
+		n, left := c.begin(ctx, posts, until, &wg)
+		if posts = posts[n:]; left != nil {
+			c.putBack(posts, left)
+			break
+		}
+	}
+	wg.Wait()
+}
+
+// alive drops those whose time is over meanwhile.
+func (c *chunk) alive(posts []*post) []*post {
+	now := c.p.cfg.Clock.Now()
+	return slices.DeleteFunc(posts, func(o *post) bool {
+		late := !now.Before(o.parcel.Expires)
+		if late {
+			c.over(o, notifier.PhaseSkipped, "expired", false)
+		}
+		return late
+	})
+}
+
+// backlog is why what is left was not begun, and when it may be.
+type backlog struct {
+	phase  notifier.Phase
+	reason string
+	wait   time.Duration
+}
+
+// begin begins some attempts. left is not nil when no more can be begun now.
+func (c *chunk) begin(ctx context.Context, posts []*post, until time.Time, wg *sync.WaitGroup) (n int, left *backlog) {
+	slots := c.p.slots[slotKey{c.lane, c.channel}]
+	held := takeSlots(ctx, slots, len(posts), until)
+	defer func() {
+		for range held - n {
+			<-slots
+		}
+	}()
+	if held == 0 {
+		return 0, &backlog{notifier.PhaseQueued, "", 0}
+	}
+	granted, wait := c.p.cfg.Limits.Take(ctx, c.channel, c.lane, held)
+	if granted == 0 {
+		if wait > restMost || time.Now().Add(wait).After(until) || ctx.Err() != nil {
+			return 0, &backlog{notifier.PhaseThrottled, "", wait}
+		}
+		pause(ctx, wait)
+		return 0, nil
+	}
+	for n < granted {
+		done, wait := c.p.cfg.Breakers.Allow(c.channel)
+		if done == nil {
+			return n, &backlog{notifier.PhaseQueued, "provider_down", wait}
+		}
+		o := posts[n]
+		n++
+		wg.Go(func() {
+			defer func() { <-slots }()
+			c.call(o, done)
+		})
+	}
+	return n, nil
+}
+
+// takeSlots waits for a slot until a time, and takes as many as there are then, at
+// most n.
+func takeSlots(ctx context.Context, slots chan struct{}, n int, until time.Time) (held int) {
+	t := time.NewTimer(time.Until(until))
+	defer t.Stop()
+	if !time.Now().Before(until) || ctx.Err() != nil {
+		return 0
+	}
+	select {
+	case slots <- struct{}{}:
+		held = 1
+	case <-t.C:
+		return 0
+	case <-ctx.Done():
+		return 0
+	}
+	for held < n {
+		select {
+		case slots <- struct{}{}:
+			held++
+		default:
+			return held
+		}
+	}
+	return held
+}
+
+// putBack has deliveries wait that were not begun.
+func (c *chunk) putBack(posts []*post, why *backlog) {
+	for _, o := range posts {
+		wait := why.wait
+		if why.reason != "" { // the longer it lasts, the sooner others are to be asked
+			wait = max(wait, backoff(o.attempt))
+		}
+		if why.phase == notifier.PhaseThrottled {
+			c.p.counts.Throttled.Add(1)
+		}
+		c.retry(o, why.phase, why.reason, wait, o.unsure)
+	}
+}
+
+// call makes one attempt and settles it.
+func (c *chunk) call(o *post, done func(Outcome)) {
+	v := c.once(o)
+	done(v.Outcome)
+	if v.Outcome == OtherEnvironment {
+		v = c.elsewhere(o, v)
+	}
+	c.settle(o, v)
+}
+
+// once makes one attempt. Its time does not end with the job's: what a provider was
+// sent, it answers.
+func (c *chunk) once(o *post) Verdict {
+	ctx, cancel := context.WithTimeout(c.calls, c.p.cfg.CallTimeout)
+	defer cancel()
+	e := &Envelope{
+		Key: o.Key, Item: o.parcel.Render(o.to.Locale), Address: o.address, Expires: o.parcel.Expires, URL: o.parcel.URL,
+		Attempt: o.attempt, LastUnsure: o.unsure, Unsubscribe: c.unsubscribe(ctx, o),
+	}
+	began := c.p.cfg.Clock.Now()
+	v := c.provider.Send(ctx, e)
+	if v.Outcome == AddressDead && v.DeadSince.IsZero() {
+		v.DeadSince = began
+	}
+	return v
+}
+
+// unsubscribe is the address of the delivery's one-click opt-out.
+func (c *chunk) unsubscribe(ctx context.Context, o *post) string {
+	if c.channel != notifier.Email || o.Lane == notifier.Transactional || c.p.cfg.Unsubscribe == "" {
+		return ""
+	}
+	token, err := c.p.cfg.Recipients.UnsubscribeToken(ctx, o.address, o.Item.Kind)
+	if err != nil {
+		c.p.cfg.Log.Warn("make an unsubscribe link", "err", err)
+		return ""
+	}
+	return c.p.cfg.Unsubscribe + token
+}
+
+// elsewhere tries the other environment of APNs, once.
+func (c *chunk) elsewhere(o *post, first Verdict) Verdict {
+	if granted, _ := c.p.cfg.Limits.Take(c.calls, c.channel, c.lane, 1); granted == 0 {
+		return Verdict{Outcome: Retry, Reason: first.Reason}
+	}
+	o.address.Environment = otherEnvironment(o.address.Environment)
+	v := c.once(o)
+	if v.Outcome == AddressDead {
+		v.Outcome = OtherEnvironment // of neither: kept until it is registered again
+	}
+	if v.Outcome == Accepted {
+		if err := c.p.cfg.Recipients.MoveDevice(context.WithoutCancel(c.calls), o.FanNo, o.address, o.address.Environment); err != nil {
+			c.p.cfg.Log.Warn("note a device's environment", "err", err)
+		}
+	}
+	return v
+}
+
+func otherEnvironment(env string) string {
+	if env == "sandbox" {
+		return "production"
+	}
+	return "sandbox"
+}

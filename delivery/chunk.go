@@ -1,0 +1,288 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"fanline/notifier"
+)
+
+const (
+	// leaseFor is longer than a job has, so that nobody else attempts what is under
+	// way, and shorter than it takes to notice that a process died.
+	leaseFor = 30 * time.Second
+	// restMost is how long a job waits for permits; longer, and its work goes back
+	// into the queue.
+	restMost = 500 * time.Millisecond
+	// callGrace is how long attempts may go on when their process stops.
+	callGrace = 3 * time.Second
+	// recordTries and recordPause: what a provider accepted is recorded again and
+	// again while Postgres is away, since it can be lost only here.
+	recordTries = 12
+	recordPause = 500 * time.Millisecond
+	recordEach  = 3 * time.Second
+)
+
+// chunk is the deliveries of one job by one channel.
+type chunk struct {
+	p        *Pipeline
+	lane     notifier.Lane
+	channel  notifier.Channel
+	again    bool // the job ran before
+	provider Provider
+
+	calls context.Context // of attempts
+
+	mu       sync.Mutex
+	results  []Result
+	accepted []notifier.DeliveryKey
+	dead     []deadAddress
+	// next is when the first of what remains is to be attempted; zero: nothing does.
+	next time.Time
+	plan map[notifier.ItemRef][]int64 // fans for whom the next channels are to be looked for
+}
+
+// post is one delivery with what it is sent from.
+type post struct {
+	Draft
+	parcel  *Parcel
+	to      *Recipient
+	address Address
+	attempt int
+	unsure  bool
+}
+
+// Send takes a chunk through its channel. What is to be attempted again it leaves
+// to the same job, later.
+func (p *Pipeline) Send(ctx context.Context, a notifier.SendArgs) error {
+	return p.send(ctx, a.Lane, a.Channel, a.Again, Batch{Opening: a.Opening, Fans: a.Fans, Messages: a.Messages})
+}
+
+// Blast queues the chunk that follows and sends its own. In this order, so that a
+// process that dies stops nobody's blast.
+func (p *Pipeline) Blast(ctx context.Context, a notifier.BlastArgs) error {
+	if err := p.cfg.Outbox.NextChunk(ctx, a); err != nil {
+		return fmt.Errorf("queue the next chunk: %w", err)
+	}
+	return p.send(ctx, notifier.Bulk, a.Channel, a.Again, Batch{Announcement: a.Announcement, From: a.From, To: a.To})
+}
+
+func (p *Pipeline) send(ctx context.Context, l notifier.Lane, channel notifier.Channel, again bool, b Batch) error {
+	c := &chunk{
+		p: p, lane: l, channel: channel, again: again, provider: p.providers[channel],
+		plan: map[notifier.ItemRef][]int64{},
+	}
+	if c.provider == nil {
+		return &notifier.Later{After: time.Minute} // queued where the channel is on
+	}
+	until := time.Now().Add(p.cfg.CallsFor)
+	posts, err := c.posts(ctx, b)
+	if err != nil {
+		return err
+	}
+	if posts, err = c.lease(ctx, posts); err != nil {
+		return err
+	}
+	c.attempt(ctx, posts, until)
+	return c.finish(ctx)
+}
+
+// posts are the deliveries that are to be attempted. Those that are not, now or
+// ever, have their result.
+func (c *chunk) posts(ctx context.Context, b Batch) ([]*post, error) {
+	parcels, err := c.p.cfg.Outbox.Parcels(ctx, b, false)
+	if err != nil {
+		return nil, fmt.Errorf("read what is to be sent: %w", err)
+	}
+	to, err := c.p.recipients(ctx, parcels, []notifier.Channel{c.channel})
+	if err != nil {
+		return nil, fmt.Errorf("read the recipients: %w", err)
+	}
+	now := c.p.cfg.Clock.Now()
+	var posts []*post
+	var held []Result
+	for i := range parcels {
+		x := &parcels[i]
+		r := to[x.FanNo]
+		if r == nil || !slices.Contains(x.channels(r), c.channel) {
+			continue
+		}
+		for _, a := range r.Addresses {
+			if a.Channel != c.channel {
+				continue
+			}
+			o := &post{Draft: x.draft(&a), parcel: x, to: r, address: a}
+			if res, not := o.gate(now); not {
+				held = append(held, res)
+				continue
+			}
+			posts = append(posts, o)
+		}
+	}
+	return posts, c.hold(ctx, held)
+}
+
+// gate says whether the delivery is not to be attempted now, and what then.
+func (o *post) gate(now time.Time) (res Result, not bool) {
+	x := o.parcel
+	skip := func(reason string) (Result, bool) {
+		return Result{Draft: o.Draft, State: StateGone, Phase: notifier.PhaseSkipped, Reason: reason}, true
+	}
+	switch {
+	case x.Seen:
+		return skip("seen")
+	case x.Over != "":
+		return skip(x.Over)
+	case !now.Before(x.Expires):
+		return skip("expired")
+	case !o.to.QuietAt(x.Lane, now, x.Zone):
+		return res, false
+	}
+	ends := o.to.QuietEnds(now, x.Zone)
+	if !ends.Before(x.Expires) {
+		return skip("quiet_hours")
+	}
+	return Result{Draft: o.Draft, State: StateWaiting, NextAt: ends, Phase: notifier.PhaseQueued, Reason: "quiet_hours"}, true
+}
+
+// hold records what is not attempted; what waits brings the job back.
+func (c *chunk) hold(ctx context.Context, held []Result) error {
+	for i := range held {
+		if held[i].State == StateWaiting {
+			c.wait(held[i].NextAt)
+		} else {
+			c.p.counts.Skipped.Add(1)
+		}
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	if err := c.p.cfg.Outbox.Put(ctx, held, false, nil); err != nil {
+		return fmt.Errorf("record what is not sent: %w", err)
+	}
+	return nil
+}
+
+// wait has the job run again at a time.
+func (c *chunk) wait(at time.Time) {
+	if c.next.IsZero() || at.Before(c.next) {
+		c.next = at
+	}
+}
+
+// lease keeps those that this job may attempt: Redis is asked first, which knows
+// what was sent; Postgres decides about the others.
+func (c *chunk) lease(ctx context.Context, posts []*post) ([]*post, error) {
+	keys := make([]notifier.DeliveryKey, len(posts))
+	for i, o := range posts {
+		keys[i] = o.Key
+	}
+	var ask []*post
+	var drafts []Draft
+	var doubled []*post
+	for i, answer := range c.p.cfg.Keys.Ask(ctx, keys) {
+		if answer == KeyDuplicate {
+			doubled = append(doubled, posts[i])
+			continue
+		}
+		ask, drafts = append(ask, posts[i]), append(drafts, posts[i].Draft)
+	}
+	if len(drafts) == 0 {
+		return nil, c.duplicates(ctx, doubled)
+	}
+	leases, err := c.p.cfg.Outbox.Lease(ctx, drafts, leaseFor)
+	if err != nil {
+		return nil, fmt.Errorf("lease deliveries: %w", err)
+	}
+	var mine []*post
+	for i, o := range ask {
+		switch l := &leases[i]; {
+		case l.Mine:
+			o.attempt, o.unsure = l.Attempt, l.Unsure
+			mine = append(mine, o)
+		case l.State == StateSent:
+			doubled = append(doubled, o)
+		case l.State == StateLeased, l.State == StateWaiting:
+			c.wait(l.NextAt)
+		}
+	}
+	return mine, c.duplicates(ctx, doubled)
+}
+
+// duplicates records deliveries that were sent before. One that Redis alone knows to
+// be sent is one whose record was lost: it is made up for.
+func (c *chunk) duplicates(ctx context.Context, posts []*post) error {
+	if len(posts) == 0 {
+		return nil
+	}
+	results, drafts := make([]Result, len(posts)), make([]Draft, len(posts))
+	for i, o := range posts {
+		results[i] = Result{Draft: o.Draft, State: StateSent, Phase: notifier.PhaseSent}
+		drafts[i] = o.Draft
+	}
+	if err := c.p.cfg.Outbox.Put(ctx, results, true, nil); err != nil {
+		return fmt.Errorf("record what was sent before: %w", err)
+	}
+	if c.again {
+		return nil // this job sent them
+	}
+	c.p.counts.Duplicates.Add(int64(len(posts)))
+	if err := c.p.cfg.Outbox.Deduplicated(ctx, drafts); err != nil {
+		return fmt.Errorf("record duplicates: %w", err)
+	}
+	return nil
+}
+
+// finish records the results, with the plans that follow, and says when the job is
+// to run again.
+func (c *chunk) finish(ctx context.Context) error {
+	// What was accepted is recorded also when the process stops.
+	ctx = context.WithoutCancel(ctx)
+	c.p.cfg.Keys.Sent(ctx, c.accepted)
+	err := c.record(ctx)
+	c.retire(ctx)
+	if err != nil {
+		return fmt.Errorf("record deliveries: %w", err)
+	}
+	if c.next.IsZero() {
+		return nil
+	}
+	return &notifier.Later{After: max(0, c.next.Sub(c.p.cfg.Clock.Now()))}
+}
+
+func (c *chunk) record(ctx context.Context) (err error) {
+	if len(c.results) == 0 {
+		return nil
+	}
+	for range recordTries {
+		call, cancel := context.WithTimeout(ctx, recordEach)
+		err = c.p.cfg.Outbox.Put(call, c.results, true, c.plans())
+		cancel()
+		if err == nil {
+			return nil
+		}
+		pause(ctx, recordPause)
+	}
+	return err
+}
+
+// plans have the next channels looked for.
+func (c *chunk) plans() (plans []notifier.PlanArgs) {
+	var messages []int64
+	for item, fans := range c.plan {
+		switch item.Kind {
+		case notifier.KindTurn:
+			slices.Sort(fans)
+			plans = append(plans, notifier.PlanArgs{Lane: c.lane, Opening: item.Ref, Fans: slices.Compact(fans)})
+		case notifier.KindMessage:
+			messages = append(messages, item.Ref)
+		}
+	}
+	if len(messages) > 0 {
+		plans = append(plans, notifier.PlanArgs{Lane: c.lane, Messages: messages})
+	}
+	return plans
+}

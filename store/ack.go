@@ -1,0 +1,83 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"fanline/notifier"
+)
+
+// Ack notes that a fan saw items on a screen: they are told of those no more, and
+// what was told them over a socket is delivered. Ids that are no items are left
+// alone.
+func (s *Store) Ack(ctx context.Context, fan string, ids []string) error {
+	return s.see(ctx, fan, ids, notifier.PhaseDelivered)
+}
+
+// see notes items as seen, and brings what went over a socket to a phase.
+func (s *Store) see(ctx context.Context, fan string, ids []string, phase notifier.Phase) error {
+	no, err := s.FanNo(ctx, fan)
+	if err != nil {
+		return err
+	}
+	kinds, shows, rest := itemIDs(ids)
+	if len(kinds) == 0 {
+		return nil
+	}
+	_, err = s.pool.Exec(ctx, `
+		WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at),
+		ids AS (SELECT DISTINCT * FROM unnest($2::text[], $3::text[], $4::text[]) i (kind, show_id, id)),
+		seen AS (
+			SELECT i.kind, o.opening_no AS ref FROM ids i JOIN shows s ON s.show_id = i.show_id
+			JOIN openings o ON o.show_no = s.show_no AND o.opening_id = i.id WHERE i.kind IN ('turn', 'result')
+			UNION
+			SELECT i.kind, a.announcement_no FROM ids i JOIN shows s ON s.show_id = i.show_id
+			JOIN announcements a ON a.show_no = s.show_no AND a.announcement_id = i.id WHERE i.kind = 'announcement'
+			UNION
+			SELECT i.kind, m.msg_no FROM ids i JOIN messages m ON m.id = i.id AND m.fan_no = $1 WHERE i.kind = 'message'),
+		fresh AS (
+			INSERT INTO acks (fan_no, kind, ref, at) SELECT $1, kind, ref, now.at FROM seen, now
+			ON CONFLICT DO NOTHING RETURNING kind, ref),
+		put AS (
+			UPDATE deliveries d SET phase = $5,
+				phases = d.phases || jsonb_build_object('phase', $5::text, 'at', `+stampSQL("now.at")+`)
+			FROM fresh, now WHERE d.ref = fresh.ref AND d.kind = fresh.kind AND d.fan_no = $1 AND d.channel = 'live' AND d.phase = 'sent'
+			RETURNING d.*)`+deliveryEvents("put", "x.phase", "''"), no, kinds, shows, rest, string(phase))
+	return err
+}
+
+// itemIDs takes the ids of items apart: kind, show and the rest.
+func itemIDs(ids []string) (kinds, shows, rest []string) {
+	words := map[string]notifier.Kind{
+		"turn": notifier.KindTurn, "result": notifier.KindResult, "ann": notifier.KindAnnouncement, "msg": notifier.KindMessage,
+	}
+	for _, id := range ids {
+		word, of, _ := strings.Cut(id, ":")
+		kind, ok := words[word]
+		if !ok {
+			continue
+		}
+		show := ""
+		if kind != notifier.KindMessage {
+			if show, of, ok = strings.Cut(of, ":"); !ok {
+				continue
+			}
+		}
+		kinds, shows, rest = append(kinds, string(kind)), append(shows, show), append(rest, of)
+	}
+	return kinds, shows, rest
+}
+
+const (
+	acksKept = `interval '30 days'`
+	acksMost = 5000
+)
+
+// DropAcks removes acks of items whose deliveries are gone. It says whether there
+// are more.
+func (s *Store) DropAcks(ctx context.Context) (more bool, err error) {
+	tag, err := s.pool.Exec(ctx, `
+		DELETE FROM acks WHERE (fan_no, kind, ref) IN (
+			SELECT fan_no, kind, ref FROM acks WHERE at < clock_timestamp() - `+acksKept+` ORDER BY at LIMIT $1)`, acksMost)
+	return tag.RowsAffected() == acksMost, err
+}

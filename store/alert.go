@@ -1,0 +1,151 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"fanline/delivery"
+	"fanline/notifier"
+	"fanline/waitlist"
+)
+
+const (
+	// alertSpan is how far the turns of one alert lie apart at most; never more than
+	// one part of alertSpans of their window.
+	alertSpan  = 500 * time.Millisecond
+	alertSpans = 8
+	// alertMost is how many turns one alert has.
+	alertMost = notifier.SendMost
+)
+
+// alertSteps are the moments of an alert: at once, and when those who have not
+// looked are told otherwise.
+var alertSteps = []time.Duration{0, notifier.PushAfter, notifier.SMSAfter, notifier.EmailAfter}
+
+// queueAlerts writes down when the fans of a wave are to be told who are not
+// looking: a row for turns that open close to each other.
+func queueAlerts(b *pgx.Batch, w *waitlist.Wave) {
+	var ats, latests []time.Time
+	var from, to []int32
+	for k := 0; k < w.Size; {
+		first := w.Opens(k)
+		window := w.Closes(k).Sub(first)
+		if window <= 0 {
+			break // nor are those behind it open ever
+		}
+		last := first.Add(min(alertSpan, window/alertSpans))
+		end := k + 1
+		for end < w.Size && end-k < alertMost && !w.Opens(end).After(last) {
+			end++
+		}
+		from, to = append(from, int32(k)), append(to, int32(end))
+		ats, latests = append(ats, w.Opens(end-1)), append(latests, first.Add(window/2))
+		k = end
+	}
+	b.Queue(`
+		INSERT INTO alerts (at, step, lane, opening_no, n, k_from, k_to, moment, latest)
+		SELECT at, 0, 'turns', $1, $2, k_from, k_to, at, latest
+		FROM unnest($3::timestamptz[], $4::int[], $5::int[], $6::timestamptz[]) a (at, k_from, k_to, latest)`,
+		w.OpeningNo, w.N, ats, from, to, latests)
+}
+
+// alertMessages has messages planned again at the steps to come.
+func alertMessages(ctx context.Context, tx pgx.Tx, p *delivery.LaterPlan) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO alerts (at, step, lane, messages, moment, latest) VALUES (least($1::timestamptz + $2, $3), 1, $4, $5, $1, $3)`,
+		p.Moment, alertSteps[1], p.Latest, p.Lane, p.Messages)
+	return err
+}
+
+// alert is a row of alerts.
+type alert struct {
+	id             int64
+	at             time.Time
+	step           int
+	lane           notifier.Lane
+	opening        int64
+	n, from, to    int
+	messages       []int64
+	moment, latest time.Time
+}
+
+// FireAlerts queues a plan for each alert whose time has come, and moves it on.
+func (s *Store) FireAlerts(ctx context.Context, channels []notifier.Channel, most int) (fired int, err error) {
+	err = s.inTx(ctx, "fire alerts", func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `
+			SELECT id, at, step, lane, coalesce(opening_no, 0), coalesce(n, 0), coalesce(k_from, 0), coalesce(k_to, 0), messages, moment, latest
+			FROM alerts WHERE at <= clock_timestamp() ORDER BY at LIMIT $1 FOR UPDATE SKIP LOCKED`, most)
+		due, err := all(rows, err, func(row pgx.CollectableRow) (a alert, err error) {
+			err = row.Scan(&a.id, &a.at, &a.step, &a.lane, &a.opening, &a.n, &a.from, &a.to, &a.messages, &a.moment, &a.latest)
+			return a, err
+		})
+		fired = len(due)
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		if err := moveAlerts(ctx, tx, due, channels); err != nil {
+			return err
+		}
+		var jobs []river.InsertManyParams
+		if len(channels) > 0 {
+			for i := range due {
+				jobs = append(jobs, notifier.PlanJob(due[i].plan()))
+			}
+		}
+		return s.queue(ctx, tx, jobs)
+	})
+	return fired, err
+}
+
+func (a *alert) plan() notifier.PlanArgs {
+	return notifier.PlanArgs{Lane: a.lane, Opening: a.opening, N: a.n, From: a.from, To: a.to, Messages: a.messages}
+}
+
+// moveAlerts moves alerts to their next step; after the last they are gone.
+func moveAlerts(ctx context.Context, tx pgx.Tx, due []alert, channels []notifier.Channel) error {
+	var gone, ids []int64
+	var ats []time.Time
+	var steps []int16
+	for i := range due {
+		step, at := due[i].next(channels)
+		if step == 0 {
+			gone = append(gone, due[i].id)
+			continue
+		}
+		ids, ats, steps = append(ids, due[i].id), append(ats, at), append(steps, int16(step))
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(`DELETE FROM alerts WHERE id = ANY($1)`, gone)
+	batch.Queue(`
+		UPDATE alerts a SET at = m.at, step = m.step FROM unnest($1::bigint[], $2::timestamptz[], $3::smallint[]) m (id, at, step)
+		WHERE a.id = m.id`, ids, ats, steps)
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+// next is the step that follows and its moment; 0 when there is none. Steps that
+// the half of a short window brings together are one. A turn needs those alone that
+// have a provider; a message is looked at to the last, when its text may go.
+func (a *alert) next(channels []notifier.Channel) (step int, at time.Time) {
+	if len(channels) == 0 {
+		return 0, at
+	}
+	for step = a.step + 1; step < len(alertSteps); step++ {
+		switch {
+		case a.messages != nil:
+		case step == 2 && !slices.Contains(channels, notifier.SMS), step == 3 && !slices.Contains(channels, notifier.Email):
+			continue
+		}
+		at = a.moment.Add(alertSteps[step])
+		if a.latest.Before(at) {
+			at = a.latest
+		}
+		if at.After(a.at) {
+			return step, at
+		}
+	}
+	return 0, at
+}
