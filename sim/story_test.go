@@ -385,3 +385,40 @@ func TestCancelledShowIsExplained(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestAFanWhomAPersonPlaysIsLeftToThem(t *testing.T) {
+	t.Parallel()
+	h, out := openHouse(t), newTelling()
+	cfg := StoryConfig{BaseURL: h.url, APIKey: "key", JWTSecret: "jwt", Every: 40 * time.Millisecond, Out: out}
+	s, err := NewStory(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() { cancel(); take(t, ended) })
+	out.until(t, "Stop with Ctrl-C.")
+	for range 2 {
+		if token, ok := s.HandOver("ada"); !ok || token == "" {
+			t.Errorf("HandOver: %q, %v", token, ok)
+		}
+	}
+	if _, ok := s.HandOver("somebody"); ok {
+		t.Error("somebody who is no fan of the demo was handed over")
+	}
+	out.until(t, "ada is yours now, on the fan page")
+	if err := s.connectOne(ctx, clubShow, "ada"); err != nil {
+		t.Error(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for a := range s.actors {
+		if a.name == "ada" {
+			t.Error("the story still plays ada")
+		}
+	}
+	if n := strings.Count(out.String(), "ada is yours"); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+}
