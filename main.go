@@ -76,6 +76,9 @@ func report(err error) int {
 	case errors.As(err, &bad):
 		fmt.Fprintln(os.Stderr, "fanline: bad configuration:", bad)
 		return exitBadConfig
+	case errors.Is(err, store.ErrPooler):
+		fmt.Fprintln(os.Stderr, "fanline: bad configuration:", err) // it names the variable
+		return exitBadConfig
 	}
 	fmt.Fprintln(os.Stderr, "fanline:", err)
 	return exitFailed

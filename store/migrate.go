@@ -27,6 +27,9 @@ func Migrate(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkSessions(ctx, cfg.ConnConfig); err != nil {
+		return err
+	}
 	db := stdlib.OpenDB(*cfg.ConnConfig)
 	defer db.Close()
 	lock, err := db.Conn(ctx)

@@ -67,6 +67,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	// Where a table has no index to read it by, that makes a plan look dear enough to
 	// be compiled, which takes half a second.
 	pc.ConnConfig.RuntimeParams["jit"] = "off"
+	if err := checkSessions(ctx, pc.ConnConfig); err != nil {
+		return nil, err
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
