@@ -36,8 +36,8 @@ const (
 // CacheConfig configures a Cache.
 type CacheConfig struct {
 	Redis redis.UniversalClient
-	// Clock tells the database's time without a statement.
-	Clock *Clock
+	// Clock tells the database's time without a statement. A Clock does.
+	Clock interface{ Now() time.Time }
 	Log   *slog.Logger
 }
 

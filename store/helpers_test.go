@@ -111,7 +111,12 @@ func (b *bench) strings(sql string, args ...any) []string {
 // inbox is a fan's items as "id state", newest first, unread ones with a star.
 func (b *bench) inbox(fan string) []string {
 	b.t.Helper()
-	items, _, err := b.store.Items(b.t.Context(), fan, notifier.InboxQuery{Limit: 500})
+	return b.inboxPage(fan, 500)
+}
+
+func (b *bench) inboxPage(fan string, limit int) []string {
+	b.t.Helper()
+	items, _, err := b.store.Items(b.t.Context(), fan, notifier.InboxQuery{Limit: limit})
 	must(b.t, err)
 	var list []string
 	for i := range items {

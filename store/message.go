@@ -214,6 +214,9 @@ func channelList(channels []notifier.Channel) string {
 }
 
 func (in *intake) fillInbox(ctx context.Context, tx pgx.Tx) error {
+	for _, i := range in.fresh {
+		stale(tx, inboxKey(in.fans[i]))
+	}
 	_, err := tx.Exec(ctx, `
 		INSERT INTO inbox (fan_no, kind, ref, visible_at, show_no, eno, seats)
 		SELECT fan_no, 'message', msg_no, created_at, 0, 0, 0 FROM messages WHERE msg_no = ANY($1) AND inbox`, in.nos)
