@@ -2,7 +2,10 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"fanline/sim"
 )
 
 func TestDevTellsItsStoryAndLeavesNothingRunning(t *testing.T) {
@@ -26,6 +31,7 @@ func TestDevTellsItsStoryAndLeavesNothingRunning(t *testing.T) {
 		d.story(verb)
 	}
 	d.pasteCurl()
+	d.playAFan()
 	d.stop()
 
 	// The same data serve another run: nobody joins twice, and the story goes on.
@@ -94,6 +100,61 @@ func (d *dev) pasteCurl() {
 	line, err := d.within(startPatience, "#"+seat[max(0, len(seat)-4):], "  freed ")
 	check(d.t, err)
 	d.t.Log(line)
+}
+
+// playAFan takes over a fan as the fan page does, and hears of a turn that is no
+// longer the story's.
+func (d *dev) playAFan() {
+	d.t.Helper()
+	line, err := d.within(time.Second, "fan page", "/demo")
+	check(d.t, err)
+	d.t.Log(line)
+	origin := "http://" + d.addr
+	ask := func(method, path, body string) string {
+		req := must(http.NewRequestWithContext(d.ctx, method, origin+path, strings.NewReader(body)))(d.t)
+		req.Header.Set("Origin", origin)
+		resp := must(http.DefaultClient.Do(req))(d.t)
+		defer resp.Body.Close()
+		answer := must(io.ReadAll(resp.Body))(d.t)
+		if resp.StatusCode != http.StatusOK {
+			d.t.Fatalf("%s %s: %d %s", method, path, resp.StatusCode, answer)
+		}
+		return string(answer)
+	}
+	if page := ask("GET", "/demo", ""); !strings.Contains(page, "/demo/assets/page.js") {
+		d.t.Errorf("the fan page is\n%s", page)
+	}
+	var scene struct {
+		Fans []struct{ ID string }
+	}
+	check(d.t, json.Unmarshal([]byte(ask("GET", "/demo/scene", "")), &scene))
+	if len(scene.Fans) == 0 {
+		d.t.Fatal("nobody can be played")
+	}
+	fan := scene.Fans[0].ID // the first in line
+	var given struct{ Token string }
+	check(d.t, json.Unmarshal([]byte(ask("POST", "/demo/token", `{"fan":"`+fan+`"}`)), &given))
+	_, err = d.within(time.Second, fan+" is yours now")
+	check(d.t, err)
+	f, err := sim.Connect(d.ctx, sim.FanConfig{BaseURLs: []string{origin}, Token: given.Token, Browser: true, Origin: origin})
+	check(d.t, err)
+	defer f.Close()
+	item, err := f.WaitItem(d.ctx, func(i sim.Item) bool { return i.Kind == "turn" && i.State == "open" })
+	check(d.t, err)
+	d.t.Logf("%s is told: %s", fan, item.Title)
+}
+
+func TestTheFanPageIsOfDevAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	for _, path := range []string{"/demo", "/demo/", "/demo/scene", "/demo/assets/page.js"} {
+		if status, _ := w.get(w.in[0].base + path); status != http.StatusNotFound {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+	if status, body := w.get(w.in[0].base + "/client/fanline.js"); status != http.StatusOK || !strings.Contains(body, "export class Fanline") {
+		t.Errorf("the client: %d", status)
+	}
 }
 
 // stop is Ctrl-C. Nothing that was started may be left.

@@ -8,7 +8,7 @@ self.addEventListener("push", (event) => {
     // a push without a text is still a push: the inbox has it
   }
   const title = message.title ?? "News of your line";
-  event.waitUntil(self.registration.showNotification(title, { body: message.body ?? "", tag: message.id }));
+  event.waitUntil(self.registration.showNotification(title, { body: message.body ?? "", tag: message.tag }));
 });
 
 self.addEventListener("notificationclick", (event) => {
