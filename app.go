@@ -27,6 +27,7 @@ type app struct {
 	store    *store.Store
 	dbClock  *store.Clock
 	keeper   *store.Keeper
+	tail     *notifier.Tail
 	cache    *store.Cache
 	redis    redis.UniversalClient
 	registry *delivery.Registry
@@ -71,6 +72,7 @@ func (a *app) join(ctx context.Context, s *settings) (err error) {
 	}
 	store.LogRedis(log)
 	a.keeper = a.store.NewKeeper()
+	a.tail = notifier.NewTail(a.store, log)
 	if a.redis, err = store.OpenRedis(s.RedisURL); err != nil {
 		return &badConfig{"REDIS_URL", err.Error()}
 	}
@@ -137,6 +139,7 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 	server, err := web.New(web.Config{
 		Lines: a.lines, Inbox: a.store, Stream: a.hub, Answers: a.store, Recipients: a.store, Sockets: sockets{a},
 		Messages: &notifier.Intake{Messages: a.store, Changed: a.fanout.Changed}, Deliveries: a.store,
+		Events: a.store, Tail: a.tail,
 		Announcer: fanout.Announcer{Store: a.store, Fanout: a.fanout},
 		APIKeys:   keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),
 		ClaimLimit: claimLimit{a.limiter, s.ClaimsPerS},
@@ -184,6 +187,7 @@ func (a *app) start() error {
 	ctx := context.Background() // ended by stop, in order
 	a.deadline.Start()
 	a.keeper.Start()
+	a.tail.Start()
 	a.cache.Start()
 	if err := a.bus.Start(ctx); err != nil {
 		return fmt.Errorf("start the queue: %w", err)
@@ -205,6 +209,7 @@ func (a *app) stop() {
 	a.lines.Close()
 	a.alerts.Stop()
 	stopped(a.log, "the queue", a.bus.Stop(ctx))
+	a.tail.Stop()
 	a.keeper.Stop()
 	a.cache.Stop()
 	a.deadline.Stop()

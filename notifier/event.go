@@ -16,7 +16,9 @@ const (
 	OpeningExhausted EventType = "opening.exhausted"
 	OpeningCancelled EventType = "opening.cancelled"
 	SeatsReturned    EventType = "seats.returned"
+	TurnOpened       EventType = "turn.opened"
 	TurnDeclined     EventType = "turn.declined"
+	TurnLapsed       EventType = "turn.lapsed"
 	ClaimHeld        EventType = "claim.held"
 	ClaimConfirmed   EventType = "claim.confirmed"
 	ClaimReleased    EventType = "claim.released"
@@ -34,6 +36,9 @@ const (
 	// AnnouncementSent: one was taken; its Ref is the announcement's number. For
 	// instances and subscribers alone, as WaveCapped.
 	AnnouncementSent EventType = "announcement.sent"
+	// MessageAccepted: messages were taken in. For instances alone, as WaveCapped:
+	// the stream tells of their deliveries.
+	MessageAccepted EventType = "message.accepted"
 )
 
 // Event is something that happened, stored with its cause in one transaction. It

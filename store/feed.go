@@ -107,7 +107,7 @@ func (f *Feed) notices(ctx context.Context, events []liveEvent, here func(int64)
 		case notifier.OpeningFilled, notifier.OpeningCancelled:
 			ended = append(ended, e.opening)
 		case notifier.FanSignedOut, notifier.FanErased, notifier.AnnouncementSent: // see News
-		case notifier.EventOf(notifier.PhaseAccepted):
+		case notifier.MessageAccepted:
 			messages = append(messages, e.messagesFor(here)...)
 		default:
 			if since, ok := fans[e.fan]; here(e.fan) && (!ok || e.at.Before(since)) {
@@ -151,7 +151,7 @@ func (f *Feed) read(ctx context.Context, after delivery.Cursor) ([]liveEvent, er
 	}
 	rows, err := f.s.pool.Query(ctx, `
 		SELECT id, xid::text::bigint, at, type, coalesce(opening_no, 0), coalesce(fan_no, 0), coalesce(ref, 0), coalesce(n, 0),
-			CASE type WHEN 'delivery.accepted' THEN data END
+			CASE type WHEN 'message.accepted' THEN data END
 		FROM events WHERE live AND xid >= $1::text::xid8 ORDER BY xid, id`, strconv.FormatUint(from, 10))
 	events, err := all(rows, err, func(row pgx.CollectableRow) (e liveEvent, err error) {
 		err = row.Scan(&e.id, &e.xid, &e.at, &e.kind, &e.opening, &e.fan, &e.ref, &e.n, &e.accepted)

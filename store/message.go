@@ -223,16 +223,16 @@ func (in *intake) fillInbox(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// event is one row for all, which readers of the stream take apart, and by which
-// instances find the messages of the fans whose sockets they hold.
+// event is one row for all, by which instances find the messages of the fans whose
+// sockets they hold.
 func (in *intake) event() event {
-	fans, ids := make([]int64, len(in.fresh)), make([]string, len(in.fresh))
+	fans := make([]int64, len(in.fresh))
 	for j, i := range in.fresh {
-		fans[j], ids[j] = in.fans[i], in.out[i].ID
+		fans[j] = in.fans[i]
 	}
 	return event{
-		Type: notifier.EventOf(notifier.PhaseAccepted), At: in.now, Live: true,
-		Data: map[string]any{"fans": fans, "messages": in.nos, "ids": ids},
+		Type: notifier.MessageAccepted, At: in.now, Live: true,
+		Data: acceptedMessages{Fans: fans, Messages: in.nos},
 	}
 }
 

@@ -148,7 +148,7 @@ func TestAThousandMessagesCostAHandfulOfJobsAndOneEvent(t *testing.T) {
 	if !slices.Equal(jobs, want) {
 		t.Errorf("jobs %q, want %q", jobs, want)
 	}
-	if n := b.rowsIn("events WHERE type = 'delivery.accepted'"); n != 1 {
+	if n := b.rowsIn("events WHERE type = 'message.accepted'"); n != 1 {
 		t.Errorf("%d events", n)
 	}
 	if n := b.rowsIn("inbox WHERE kind = 'message'"); n != 750 {

@@ -11,9 +11,8 @@ import (
 
 // acceptedMessages is what the event of messages says of them, in parallel lists.
 type acceptedMessages struct {
-	Fans     []int64  `json:"fans"`
-	Messages []int64  `json:"messages"`
-	IDs      []string `json:"ids"`
+	Fans     []int64 `json:"fans"`
+	Messages []int64 `json:"messages"`
 }
 
 // messagesFor are the messages of an event for the fans who are here.

@@ -42,6 +42,8 @@ type fakeStore struct {
 	profile  delivery.Profile
 	device   delivery.Device
 	filter   waitlist.EntryFilter
+	events   []notifier.StreamEvent
+	grew     chan struct{}
 	batches  []int
 }
 
@@ -346,4 +348,27 @@ func (f *fakeStore) DeliveriesOf(ctx context.Context, item notifier.ItemRef, fan
 
 func (f *fakeStore) DeliveriesTo(ctx context.Context, fanNo int64, limit int) ([]notifier.Delivery, error) {
 	return nil, f.on(ctx, "DeliveriesTo", fanNo, limit)
+}
+
+func (f *fakeStore) Stream(ctx context.Context, q notifier.StreamQuery) (notifier.StreamPage, error) {
+	if err := f.on(ctx, "Stream", q); err != nil {
+		return notifier.StreamPage{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	page := notifier.StreamPage{Events: f.events, Next: q.After}
+	if len(f.events) > 0 {
+		page.Next = f.events[len(f.events)-1].ID
+	}
+	return page, nil
+}
+
+func (f *fakeStore) StreamHead(ctx context.Context) (string, error) {
+	return "", f.on(ctx, "StreamHead")
+}
+
+func (f *fakeStore) Grew() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.grew
 }

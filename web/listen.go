@@ -22,7 +22,12 @@ type Listener struct {
 
 // Listen binds the public API to addr. Nothing is answered before Serve.
 func (s *Server) Listen(ctx context.Context, addr string) (*Listener, error) {
-	return s.listen(ctx, addr, s.Handler())
+	l, err := s.listen(ctx, addr, s.Handler())
+	if err == nil {
+		// Readers of the event stream get what there is.
+		l.http.RegisterOnShutdown(func() { s.stop.Do(func() { close(s.stopping) }) })
+	}
+	return l, err
 }
 
 // ListenOps binds what operators read to addr.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -31,6 +32,9 @@ type Config struct {
 	// Messages takes messages in; Deliveries says what became of them.
 	Messages   notifier.Messages
 	Deliveries notifier.Deliveries
+	// Events is the event stream, and Tail what tells that it grew.
+	Events notifier.Stream
+	Tail   Tail
 	// Answers keeps the answers to requests with an idempotency key, which are
 	// refused without it.
 	Answers Answers
@@ -84,10 +88,14 @@ type Server struct {
 	log     *slog.Logger
 	keys    keyring
 	origins map[string]bool
-	metrics *metrics
-	router  *chi.Mux
-	api     huma.API
-	openapi []byte
+	waiting chan struct{} // readers of the stream who wait
+	// stopping is closed when the public address takes no more requests.
+	stopping chan struct{}
+	stop     sync.Once
+	metrics  *metrics
+	router   *chi.Mux
+	api      huma.API
+	openapi  []byte
 	// docsHTML is the page at /docs, served under docsPolicy.
 	docsHTML   []byte
 	docsPolicy string
@@ -101,7 +109,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Lines == nil || cfg.Inbox == nil || cfg.Announcer == nil || cfg.Stream == nil || cfg.Recipients == nil {
 		return nil, errors.New("web: Lines, Inbox, Announcer, Stream and Recipients are required")
 	}
-	s := &Server{cfg: cfg, log: cfg.Log, keys: newKeyring(cfg.APIKeys)}
+	s := &Server{cfg: cfg, log: cfg.Log, keys: newKeyring(cfg.APIKeys), waiting: make(chan struct{}, eventsWaiting), stopping: make(chan struct{})}
 	var err error
 	if s.origins, err = parseOrigins(cfg.AllowedOrigins); err != nil {
 		return nil, fmt.Errorf("web: %w", err)
@@ -189,6 +197,7 @@ func (s *Server) route() error {
 	s.unsubscribeCalls()
 	s.claimCalls()
 	s.notificationCalls()
+	s.eventCalls()
 	s.announcementCalls()
 	s.inboxCalls()
 	s.meCalls()

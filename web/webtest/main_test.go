@@ -18,6 +18,7 @@ import (
 
 	"fanline/delivery"
 	"fanline/fanout"
+	"fanline/notifier"
 	"fanline/store"
 	"fanline/store/storetest"
 	"fanline/waitlist"
@@ -98,7 +99,7 @@ func instanceOn(t testing.TB, url string, change ...func(*web.Config)) *instance
 		t.Fatal(err)
 	}
 	cfg := web.Config{
-		Lines: in.lines, Inbox: s, Stream: noStream{}, Messages: s, Deliveries: s, Answers: s, Recipients: s, Fans: fans,
+		Lines: in.lines, Inbox: s, Stream: noStream{}, Messages: s, Deliveries: s, Events: s, Tail: notifier.NewTail(s, log), Answers: s, Recipients: s, Fans: fans,
 		Announcer: fanout.Announcer{Store: s, Fanout: fanout.New(nobody{}, log)},
 		APIKeys:   []web.APIKey{{Name: "shop", Secret: appKey}, {Name: "box", Secret: otherKey}}, Log: log,
 	}
