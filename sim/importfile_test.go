@@ -33,7 +33,7 @@ func (s *lineServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case s.csv && i == 0:
 			if line != "fan_id,tier" {
-				http.Error(w, "no header: "+line, 422)
+				http.Error(w, "no header: "+line, http.StatusUnprocessableEntity)
 				return
 			}
 		case strings.Contains(line, "bad") || len(line) > 64<<10:

@@ -206,10 +206,11 @@ func (l *Lines) Before(ctx context.Context, blocks []delivery.LineBlock) (map[de
 func (l *Lines) Active(ctx context.Context, blocks []delivery.LineBlock) (map[delivery.LineBlock][]int64, error) {
 	shows, numbers := columnsOfBlocks(blocks)
 	rows, err := l.s.pool.Query(ctx, `
-		SELECT a.show_no, a.block, array_agg(e.place ORDER BY e.place)
+		SELECT a.show_no, a.block,
+			coalesce(array_agg(e.place ORDER BY e.place) FILTER (WHERE e.state = 'waiting' AND NOT e.dormant), '{}')
 		FROM unnest($1::int[], $2::bigint[]) a (show_no, block)
 		JOIN entries e ON e.show_no = a.show_no AND e.place >= a.block << $3 AND e.place < (a.block + 1) << $3
-		WHERE e.state = 'waiting' AND NOT e.dormant GROUP BY 1, 2`, shows, numbers, blockBits)
+		GROUP BY 1, 2`, shows, numbers, blockBits)
 	if err != nil {
 		return nil, err
 	}

@@ -154,7 +154,7 @@ func aLineOfEach(t *testing.T) string {
 		}
 		must(t, b.store.FoldPositions(t.Context()))
 		// As the server does by itself soon after.
-		b.exec(`VACUUM`)
+		b.exec(`VACUUM (ANALYZE)`)
 	})
 	return url
 }

@@ -46,13 +46,15 @@ func waitingIn(show string) string {
 		SELECT active, dormant FROM line_deltas WHERE show_no = $show) c)`, "$show", show)
 }
 
-// positionSQL is SQL for the position of an active entry at a place of a show.
+// positionSQL is SQL for the position of an active entry at a place of a show. It says
+// who counts in the count, not as a condition: there it would allow the walk's index,
+// which has places in order within a tier and party only.
 func positionSQL(show, place string) string {
 	bits := strconv.Itoa(blockBits)
 	block := "(" + place + " >> " + bits + ")"
 	return `1 + ` + activeBefore(show, block) + `
-		+ (SELECT count(*) FROM entries b WHERE b.show_no = ` + show + ` AND b.place >= ` + block + ` << ` + bits + `
-			AND b.place < ` + place + ` AND b.state = 'waiting' AND NOT b.dormant)`
+		+ (SELECT count(*) FILTER (WHERE b.state = 'waiting' AND NOT b.dormant)
+			FROM entries b WHERE b.show_no = ` + show + ` AND b.place >= ` + block + ` << ` + bits + ` AND b.place < ` + place + `)`
 }
 
 // position counts the active entries before e: those of whole blocks by their counts,

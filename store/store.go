@@ -64,6 +64,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	// table was small reads the whole table until Postgres plans it anew, which
 	// may be a minute and a million joins later.
 	pc.ConnConfig.RuntimeParams["enable_seqscan"] = "off"
+	// Nor is an index read through to sort what it found, for a page of fifty.
+	pc.ConnConfig.RuntimeParams["enable_bitmapscan"] = "off"
 	// Where a table has no index to read it by, that makes a plan look dear enough to
 	// be compiled, which takes half a second.
 	pc.ConnConfig.RuntimeParams["jit"] = "off"

@@ -30,6 +30,7 @@ var benchmarks = []benchmark{
 	{"rollover", "from the lapse of a turn to the next fan's frame", rollover, false},
 	{"position", "a fan's place in a line of two million", position, true},
 	{"announce", "an announcement to a line of two million, and a fan's inbox after it", announce, true},
+	{"flat", "a freed seat in lines of 40 to two million: statements, rows, bytes, time", flat, true},
 }
 
 // options are the flags.

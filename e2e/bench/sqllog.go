@@ -35,6 +35,13 @@ func (b *bench) logStatements(ctx context.Context) (*sqlLog, error) {
 	return l, err
 }
 
+// logNothing ends logStatements, for the sessions that are opened from now on.
+func (b *bench) logNothing(ctx context.Context) error {
+	_, err := b.db.Exec(ctx, "ALTER DATABASE "+pgx.Identifier{b.db.Config().ConnConfig.Database}.Sanitize()+" RESET ALL")
+	b.db.Reset()
+	return err
+}
+
 // statement is one that ran: its first words, and the milliseconds of its parsing, planning and running.
 type statement struct {
 	words string
