@@ -144,8 +144,8 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 		APIKeys:   keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),
 		ClaimLimit: claimLimit{a.limiter, s.ClaimsPerS},
 		Admin:      pages.Handler(),
-		Demo:       s.demo,
-		Ready:      a.ready, Metrics: metrics, Log: a.log, Version: version, Build: build(),
+		Demo:       s.demo, WebPushKey: s.webPushKey(),
+		Ready: a.ready, Metrics: metrics, Log: a.log, Version: version, Build: build(),
 	})
 	if err != nil {
 		return &badConfig{"FANLINE_ALLOWED_ORIGINS", err.Error()}

@@ -23,27 +23,60 @@ type checkCommand struct {
 }
 
 // Run looks at every configured dependency, or asks a running instance whether it
-// is ready, and fails when something is missing.
+// is ready, and fails when something is missing. A channel without settings is off,
+// which is not missing.
 func (c *checkCommand) Run(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
-	defer cancel()
 	if c.Instance != "" {
+		ctx, cancel := context.WithTimeout(ctx, checkTime)
+		defer cancel()
 		return askInstance(ctx, c.Instance)
 	}
 	if err := c.check(); err != nil {
 		return err
 	}
-	rows := []struct {
-		name string
-		look func(context.Context) error
-	}{
-		{"postgres", c.checkPostgres},
-		{"redis", c.checkRedis},
+	rows := []checkRow{{name: "postgres", look: c.checkPostgres}, {name: "redis", look: c.checkRedis}}
+	for _, ch := range c.channels() {
+		rows = append(rows, ch.row())
 	}
+	return printRows(ctx, rows)
+}
+
+// checkRow is one line of the table.
+type checkRow struct {
+	name string
+	look func(context.Context) error
+	off  string // why it is not looked at; "" where it is
+}
+
+// row is how a channel is looked at.
+func (c *channel) row() checkRow {
+	if !c.on() {
+		return checkRow{name: string(c.name), off: "set " + c.needs}
+	}
+	return checkRow{name: string(c.name), look: func(ctx context.Context) error {
+		p, err := c.make()
+		if err != nil {
+			return c.bad(err)
+		}
+		defer p.Close()
+		if p, ok := p.(interface{ Check(context.Context) error }); ok {
+			return p.Check(ctx)
+		}
+		return nil // Web Push: the keys fit, and whom it calls each browser says
+	}}
+}
+
+func printRows(ctx context.Context, rows []checkRow) error {
 	failed := 0
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	for _, r := range rows {
+		if r.off != "" {
+			fmt.Fprintf(w, "%s\toff\t%s\n", r.name, r.off)
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, checkTime)
 		err := r.look(ctx)
+		cancel()
 		if err != nil {
 			failed++
 			fmt.Fprintf(w, "%s\tmissing\t%v\n", r.name, err)

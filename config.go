@@ -42,6 +42,8 @@ type settings struct {
 
 	Limits string `env:"FANLINE_LIMITS" help:"What providers allow, as fcm=10000/s,twilio=100/s;transactional=20% (the share that only urgent messages may use)."`
 
+	channelSettings `embed:""`
+
 	// demo is the fan page, of dev alone.
 	demo http.Handler
 
@@ -71,8 +73,10 @@ func (s *settings) check() error {
 	if _, err := delivery.ParseLimits(s.Limits); err != nil {
 		return &badConfig{"FANLINE_LIMITS", err.Error()}
 	}
-	_, err := s.lanes()
-	return err
+	if _, err := s.lanes(); err != nil {
+		return err
+	}
+	return s.checkChannels()
 }
 
 // checkDatabaseURL says nothing of what stands in it: a password may.

@@ -25,14 +25,15 @@ import (
 var version = "dev"
 
 type cli struct {
-	Serve     serveCommand     `cmd:"" help:"Run one instance: HTTP, sockets, decisions and lanes."`
-	Migrate   migrateCommand   `cmd:"" help:"Bring the database's tables to this release."`
-	Dev       devCommand       `cmd:"" help:"Run all of it on this machine, with a demo and nothing to install."`
-	Import    importCommand    `cmd:"" help:"Put the fans of a file in a show's line, over the API."`
-	Check     checkCommand     `cmd:"" help:"Look at every configured dependency."`
-	Token     tokenCommand     `cmd:"" help:"Print a fan token for development."`
-	AdminHash adminHashCommand `cmd:"" help:"Read a password and print its hash, for FANLINE_ADMIN_USERS."`
-	Version   versionCommand   `cmd:"" help:"Print the version and how it was built."`
+	Serve       serveCommand       `cmd:"" help:"Run one instance: HTTP, sockets, decisions and lanes."`
+	Migrate     migrateCommand     `cmd:"" help:"Bring the database's tables to this release."`
+	Dev         devCommand         `cmd:"" help:"Run all of it on this machine, with a demo and nothing to install."`
+	Import      importCommand      `cmd:"" help:"Put the fans of a file in a show's line, over the API."`
+	Check       checkCommand       `cmd:"" help:"Look at every configured dependency."`
+	Token       tokenCommand       `cmd:"" help:"Print a fan token for development."`
+	AdminHash   adminHashCommand   `cmd:"" help:"Read a password and print its hash, for FANLINE_ADMIN_USERS."`
+	WebPushKeys webPushKeysCommand `cmd:"" name:"webpush-keys" help:"Make a pair of keys for Web Push, as FANLINE_WEBPUSH_* settings."`
+	Version     versionCommand     `cmd:"" help:"Print the version and how it was built."`
 }
 
 // Exit codes of the contract.
@@ -126,6 +127,7 @@ func (s *serveCommand) Run(ctx context.Context) error {
 	if s.FanJWTSecret+s.FanJWTPublicKey+s.FanJWKSURL == "" {
 		log.Warn("no fan can come in: FANLINE_FAN_JWT_SECRET, FANLINE_FAN_JWT_PUBLIC_KEY and FANLINE_FAN_JWKS_URL are not set")
 	}
+	s.logChannels(log)
 	log.Info("serving", "version", version, "addr", a.public.Addr().String(), "ops_addr", a.ops.Addr().String())
 	return a.run(ctx)
 }

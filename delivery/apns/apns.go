@@ -39,11 +39,6 @@ type Config struct {
 	Timeout    time.Duration // of a call; 0 is 10 s
 }
 
-// Error is a wrong field of Config.
-type Error struct{ Field, What string }
-
-func (e *Error) Error() string { return "apns: " + e.Field + " " + e.What }
-
 func (c Config) withDefaults() Config {
 	if c.URL == "" {
 		c.URL = Production
@@ -66,17 +61,17 @@ func (c Config) validate() (*ecdsa.PrivateKey, error) {
 	for _, u := range []string{c.URL, c.SandboxURL} {
 		parsed, err := url.Parse(u)
 		if err != nil || parsed.Host == "" || parsed.Scheme != "https" && parsed.Scheme != "http" {
-			return nil, &Error{"URL", "must be an http or https address"}
+			return nil, delivery.BadSetting("URL", "must be an http or https address")
 		}
 	}
 	for _, f := range []struct{ name, value string }{{"KeyID", c.KeyID}, {"TeamID", c.TeamID}, {"Topic", c.Topic}} {
 		if f.value == "" || strings.ContainsFunc(f.value, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-			return nil, &Error{f.name, "is required, in plain letters"}
+			return nil, delivery.BadSetting(f.name, "is required, in plain letters")
 		}
 	}
 	key, err := jwt.ParseECPrivateKeyFromPEM([]byte(c.Key))
 	if err != nil || key.Curve.Params().BitSize != 256 {
-		return nil, &Error{"Key", "is not the text of a .p8 key"}
+		return nil, delivery.BadSetting("Key", "is not the text of a .p8 key")
 	}
 	return key, nil
 }

@@ -393,7 +393,7 @@ func TestAWrongConfigurationIsNamed(t *testing.T) {
 		bad := good
 		c(&bad)
 		_, err := New(bad)
-		if e := (*Error)(nil); !errors.As(err, &e) || e.Field != field || strings.Contains(err.Error(), "secret") {
+		if e := (*delivery.SettingError)(nil); !errors.As(err, &e) || e.Field != field || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", field, err)
 		}
 	}

@@ -35,11 +35,6 @@ type Config struct {
 	Timeout  time.Duration // of an attempt; 0 is 10 s
 }
 
-// Error is a wrong field of Config.
-type Error struct{ Field, What string }
-
-func (e *Error) Error() string { return "email: " + e.Field + " " + e.What }
-
 func (c Config) withDefaults() Config {
 	if c.TLS == "" {
 		c.TLS = Mandatory
@@ -52,17 +47,17 @@ func (c Config) withDefaults() Config {
 
 func (c Config) validate() error {
 	if from, err := mail.ParseAddress(c.From); err != nil || !plain(from.Address) {
-		return &Error{"From", "must be a mail address, as Fanline <tickets@example.com>"}
+		return delivery.BadSetting("From", "must be a mail address, as Fanline <tickets@example.com>")
 	}
 	host, port, err := net.SplitHostPort(c.Addr)
 	if n, badPort := strconv.Atoi(port); err != nil || host == "" || badPort != nil || n < 1 || n > 65_535 {
-		return &Error{"Addr", "must be host:port, as smtp.example.com:587"}
+		return delivery.BadSetting("Addr", "must be host:port, as smtp.example.com:587")
 	}
 	switch {
 	case c.TLS != Mandatory && c.TLS != Opportunistic && c.TLS != None:
-		return &Error{"TLS", "must be mandatory, opportunistic or none"}
+		return delivery.BadSetting("TLS", "must be mandatory, opportunistic or none")
 	case c.User == "" && c.Password != "":
-		return &Error{"User", "is required with a password"}
+		return delivery.BadSetting("User", "is required with a password")
 	}
 	return nil
 }
@@ -90,12 +85,12 @@ func New(cfg Config) (*Provider, error) {
 	}
 	from, err := mail.ParseAddress(cfg.From)
 	if err != nil {
-		return nil, &Error{"From", err.Error()}
+		return nil, delivery.BadSetting("From", err.Error())
 	}
 	domain := from.Address[strings.LastIndexByte(from.Address, '@')+1:]
 	pool, err := newPool(cfg)
 	if err != nil {
-		return nil, &Error{"Addr", err.Error()}
+		return nil, delivery.BadSetting("Addr", err.Error())
 	}
 	return &Provider{cfg: cfg, from: from, domain: domain, pool: pool}, nil
 }

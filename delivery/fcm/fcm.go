@@ -26,11 +26,6 @@ type Config struct {
 	Project     string // "" is that of the credentials
 }
 
-// Error is a wrong field of Config.
-type Error struct{ Field, What string }
-
-func (e *Error) Error() string { return "fcm: " + e.Field + " " + e.What }
-
 func (c Config) withDefaults(a account) Config {
 	if c.URL == "" {
 		c.URL = Google
@@ -44,13 +39,13 @@ func (c Config) withDefaults(a account) Config {
 
 func (c Config) validate() error {
 	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return &Error{"URL", "must be an http or https address"}
+		return delivery.BadSetting("URL", "must be an http or https address")
 	}
 	if c.Project == "" {
-		return &Error{"Project", "is required where the credentials name none"}
+		return delivery.BadSetting("Project", "is required where the credentials name none")
 	}
 	if strings.ContainsFunc(c.Project, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("/?#%", r) }) {
-		return &Error{"Project", "must be a project's id"}
+		return delivery.BadSetting("Project", "must be a project's id")
 	}
 	return nil
 }

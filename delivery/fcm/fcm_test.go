@@ -225,7 +225,7 @@ func TestAWrongConfigurationIsNamed(t *testing.T) {
 		{"Project", Config{Credentials: strings.Replace(good, "project_id", "other", 1)}},
 	} {
 		_, err := New(c.cfg)
-		if e := (*Error)(nil); !errors.As(err, &e) || e.Field != c.field {
+		if e := (*delivery.SettingError)(nil); !errors.As(err, &e) || e.Field != c.field {
 			t.Errorf("%+v: %v", c.cfg.Project, err)
 		}
 	}

@@ -32,7 +32,7 @@ type account struct {
 }
 
 func readAccount(credentials string) (a account, err error) {
-	wrong := func(what string) (account, error) { return a, &Error{"Credentials", what} }
+	wrong := func(what string) (account, error) { return a, delivery.BadSetting("Credentials", what) }
 	if json.Unmarshal([]byte(credentials), &a) != nil {
 		return wrong("are not the JSON of a service account")
 	}

@@ -31,11 +31,6 @@ type Config struct {
 	Timeout  time.Duration // of a call; 0 is 10 s
 }
 
-// Error is a wrong field of Config.
-type Error struct{ Field, What string }
-
-func (e *Error) Error() string { return "twilio: " + e.Field + " " + e.What }
-
 func (c Config) withDefaults() Config {
 	if c.URL == "" {
 		c.URL = Twilio
@@ -52,15 +47,15 @@ var accountSID = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
 func (c Config) validate() error {
 	switch {
 	case !isHTTP(c.URL):
-		return &Error{"URL", "must be an http or https address"}
+		return delivery.BadSetting("URL", "must be an http or https address")
 	case !accountSID.MatchString(c.AccountSID):
-		return &Error{"AccountSID", "is required, as AC and letters and digits"}
+		return delivery.BadSetting("AccountSID", "is required, as AC and letters and digits")
 	case c.AuthToken == "":
-		return &Error{"AuthToken", "is required"}
+		return delivery.BadSetting("AuthToken", "is required")
 	case strings.TrimSpace(c.From) == "":
-		return &Error{"From", "is required: a number, a name or a Messaging Service"}
+		return delivery.BadSetting("From", "is required: a number, a name or a Messaging Service")
 	case c.Callback != "" && !isHTTP(c.Callback):
-		return &Error{"Callback", "must be an http or https address"}
+		return delivery.BadSetting("Callback", "must be an http or https address")
 	}
 	return nil
 }

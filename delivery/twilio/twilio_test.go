@@ -310,7 +310,7 @@ func TestAWrongConfigurationIsNamed(t *testing.T) {
 		c := good
 		change(&c)
 		_, err := New(c)
-		if e := (*Error)(nil); !errors.As(err, &e) || e.Field != field || strings.Contains(err.Error(), "secret") {
+		if e := (*delivery.SettingError)(nil); !errors.As(err, &e) || e.Field != field || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", field, err)
 		}
 	}

@@ -30,11 +30,6 @@ type Config struct {
 	Timeout       time.Duration // of a call; 0 is 10 s
 }
 
-// Error is a wrong field of Config.
-type Error struct{ Field, What string }
-
-func (e *Error) Error() string { return "webpush: " + e.Field + " " + e.What }
-
 // Keys makes a pair of VAPID keys.
 func Keys() (public, private string, err error) {
 	private, public, err = library.GenerateVAPIDKeys()
@@ -44,20 +39,20 @@ func Keys() (public, private string, err error) {
 func (c Config) validate() error {
 	private, err := decode(c.PrivateKey)
 	if err != nil {
-		return &Error{"PrivateKey", "is no VAPID key"}
+		return delivery.BadSetting("PrivateKey", "is no VAPID key")
 	}
 	key, err := ecdh.P256().NewPrivateKey(private)
 	if err != nil {
-		return &Error{"PrivateKey", "is no VAPID key"}
+		return delivery.BadSetting("PrivateKey", "is no VAPID key")
 	}
 	public, err := decode(c.PublicKey)
 	if err != nil || string(public) != string(key.PublicKey().Bytes()) {
-		return &Error{"PublicKey", "does not belong to the private one"}
+		return delivery.BadSetting("PublicKey", "does not belong to the private one")
 	}
 	address, isMail := strings.CutPrefix(c.Subject, "mailto:")
 	if !isMail || !strings.Contains(address, "@") {
 		if u, err := url.Parse(c.Subject); err != nil || u.Scheme != "https" || u.Host == "" {
-			return &Error{"Subject", "must be mailto: and an address, or an https URL"}
+			return delivery.BadSetting("Subject", "must be mailto: and an address, or an https URL")
 		}
 	}
 	return nil
