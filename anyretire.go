@@ -1,8 +1,6 @@
 package main
 
 import (
-	"log/slog"
-
 	"fanline/delivery"
 	"fanline/notifier"
 )
@@ -12,6 +10,3 @@ type anyRetire struct{}
 
 func (anyRetire) Note(notifier.Channel, delivery.Outcome) {}
 func (anyRetire) May(notifier.Channel) bool               { return true }
-
-// providers are those that are set up.
-func (s *settings) providers(_ *slog.Logger) ([]delivery.Provider, error) { return nil, nil }

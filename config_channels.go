@@ -190,11 +190,13 @@ func (s *settings) forDevelopment() bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// providers makes those of the channels that are on. The caller closes them.
-func (s *settings) providers() ([]delivery.Provider, error) {
+// providers makes those of the channels that are on, and says which are off and what
+// would switch them on. The caller closes them.
+func (s *settings) providers(log *slog.Logger) ([]delivery.Provider, error) {
 	var all []delivery.Provider
 	for _, c := range s.channels() {
 		if !c.on() {
+			log.Info("a channel is off", "channel", string(c.name), "needs", c.needs)
 			continue
 		}
 		p, err := c.make()
@@ -225,7 +227,7 @@ func closeProviders(all []delivery.Provider) error {
 
 // checkChannels names the first setting of a channel that is missing or wrong.
 func (s *settings) checkChannels() error {
-	all, err := s.providers()
+	all, err := s.providers(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -234,15 +236,6 @@ func (s *settings) checkChannels() error {
 
 // webPushKey is the key for browsers; "" where Web Push is off.
 func (s *settings) webPushKey() string { return strings.TrimRight(s.WebPushPublicKey, "=") }
-
-// logChannels says which channels are off, and what would switch them on.
-func (s *settings) logChannels(log *slog.Logger) {
-	for _, c := range s.channels() {
-		if !c.on() {
-			log.Info("a channel is off", "channel", string(c.name), "needs", c.needs)
-		}
-	}
-}
 
 type webPushKeysCommand struct{}
 

@@ -127,7 +127,6 @@ func (s *serveCommand) Run(ctx context.Context) error {
 	if s.FanJWTSecret+s.FanJWTPublicKey+s.FanJWKSURL == "" {
 		log.Warn("no fan can come in: FANLINE_FAN_JWT_SECRET, FANLINE_FAN_JWT_PUBLIC_KEY and FANLINE_FAN_JWKS_URL are not set")
 	}
-	s.logChannels(log)
 	log.Info("serving", "version", version, "addr", a.public.Addr().String(), "ops_addr", a.ops.Addr().String())
 	return a.run(ctx)
 }
