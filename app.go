@@ -38,6 +38,7 @@ type app struct {
 	keys     *delivery.Keys
 	limits   *delivery.Limits
 	breakers *delivery.Breakers
+	retire   *delivery.RetireGuard
 	pipeline *delivery.Pipeline
 	alerts   *delivery.AlertClock
 	bus      *notifier.Bus

@@ -32,9 +32,10 @@ func (a *app) newPipeline(ctx context.Context, s *settings) (err error) {
 	}
 	a.keys = delivery.NewKeys(delivery.KeysConfig{Redis: a.redis, Database: database, Log: a.log})
 	a.limits, a.breakers = delivery.NewLimits(a.limiter, limits), delivery.NewBreakers(a.log)
+	a.retire = delivery.NewRetireGuard(a.log)
 	a.pipeline, err = delivery.NewPipeline(delivery.PipelineConfig{
 		Outbox: a.store, Recipients: a.store, Online: a.registry, Providers: providers, Keys: a.keys,
-		Limits: a.limits, Breakers: a.breakers, Retire: anyRetire{}, Clock: a.dbClock, Unsubscribe: s.unsubscribe(), Log: a.log,
+		Limits: a.limits, Breakers: a.breakers, Retire: a.retire, Clock: a.dbClock, Unsubscribe: s.unsubscribe(), Log: a.log,
 	})
 	if err != nil {
 		return err
@@ -72,6 +73,9 @@ func (a *app) measurePipeline(reg prometheus.Registerer) {
 	counter("deliveries_duplicate_total", "Deliveries that were asked for again.", n.Duplicates.Load)
 	counter("deliveries_misconfigured_total", "Attempts that say that a channel's settings are wrong. An alarm.", n.Misconfigured.Load)
 	counter("addresses_kept_total", "Addresses called dead that were kept since too many were. An alarm.", n.Kept.Load)
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "fanline", Name: "retire_alarms", Help: "Channels whose provider calls suddenly many addresses dead, of which none is retired. An alarm.",
+	}, func() float64 { return float64(a.retire.Alarms()) }))
 	counter("keys_errors_total", "Exchanges with Redis about keys of deliveries that failed.", a.keys.Errors)
 	counter("limit_empty_total", "Times when a provider's limit had no permit.", a.limits.Refused)
 }

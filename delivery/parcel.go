@@ -101,7 +101,7 @@ type Result struct {
 // draft is the parcel's delivery to an address.
 func (x *Parcel) draft(a *Address) Draft {
 	d := Draft{
-		Key: notifier.KeyOf(x.Item, x.FanNo, a.Channel, a.To), FanNo: x.FanNo, Item: x.Item, ItemID: x.ItemID,
+		Key: notifier.KeyOf(x.Item, x.FanNo, a.Channel, a.Identity()), FanNo: x.FanNo, Item: x.Item, ItemID: x.ItemID,
 		Moment: x.Moment, Lane: x.Lane, Channel: a.Channel, AddressRef: addressRef(a),
 	}
 	if a.Channel.IsPush() {

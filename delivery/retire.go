@@ -36,9 +36,8 @@ func NewRetireGuard(log *slog.Logger) *RetireGuard {
 
 // deaths are a channel's verdicts of the last minutes, by steps of time.
 type deaths struct {
-	steps    [retireWindow / retireStep]deathStep
-	alarm    bool
-	withheld int64
+	steps [retireWindow / retireStep]deathStep
+	alarm bool
 }
 
 type deathStep struct {
@@ -46,13 +45,12 @@ type deathStep struct {
 	heard, dead int
 }
 
-// Note counts a verdict, and says whether it may retire its address, or put it out
-// of use. Every verdict about an address is to be noted, also the good ones: they are
-// what the bad ones are measured by. Only AddressDead and OtherEnvironment can retire.
-func (g *RetireGuard) Note(c notifier.Channel, o Outcome) bool {
+// Note counts a verdict. Every verdict is to be noted, also the good ones: those are
+// what the bad ones are measured by. What says nothing about an address is left out.
+func (g *RetireGuard) Note(c notifier.Channel, o Outcome) {
 	dead := o == AddressDead || o == OtherEnvironment
 	if !dead && o != Accepted && o != Refused && o != OptedOut {
-		return false // nothing was said about the address
+		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -63,10 +61,29 @@ func (g *RetireGuard) Note(c notifier.Channel, o Outcome) bool {
 	}
 	heard, died := d.note(time.Now(), dead)
 	g.judge(c, d, heard, died)
-	if dead && d.alarm {
-		d.withheld++
+}
+
+// May says whether addresses of the channel may be retired now.
+func (g *RetireGuard) May(c notifier.Channel) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	d := g.channels[c]
+	if d == nil {
+		return true
 	}
-	return dead && !d.alarm
+	heard, died := d.count(time.Now().UnixNano() / int64(retireStep))
+	g.judge(c, d, heard, died)
+	return !d.alarm
+}
+
+// Alarms is how many channels there are of which nothing is retired now.
+func (g *RetireGuard) Alarms() (n int) {
+	for _, c := range notifier.Channels {
+		if !g.May(c) {
+			n++
+		}
+	}
+	return n
 }
 
 // note counts one and returns how many there were in the window.
@@ -92,7 +109,7 @@ func (d *deaths) count(no int64) (heard, died int) {
 	return heard, died
 }
 
-// judge raises the alarm or ends it.
+// judge raises the alarm or ends it. mu is held.
 func (g *RetireGuard) judge(c notifier.Channel, d *deaths, heard, died int) {
 	many := died > max(retireLeast, heard/retireShare)
 	switch {
@@ -100,24 +117,7 @@ func (g *RetireGuard) judge(c notifier.Channel, d *deaths, heard, died int) {
 		g.log.Error("a channel's provider calls suddenly many addresses dead: none is retired until that is over; look at the channel's environment, topic, project and credentials",
 			"channel", c, "dead", died, "of", heard)
 	case !many && d.alarm:
-		g.log.Info("addresses that their provider calls dead are retired again", "channel", c, "withheld", d.withheld)
-		d.withheld = 0
+		g.log.Info("addresses that their provider calls dead are retired again", "channel", c)
 	}
 	d.alarm = many
-}
-
-// Alarms are the channels of which nothing is retired now.
-func (g *RetireGuard) Alarms() (list []notifier.Channel) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	no := time.Now().UnixNano() / int64(retireStep)
-	for _, c := range notifier.Channels {
-		if d := g.channels[c]; d != nil {
-			heard, died := d.count(no)
-			if g.judge(c, d, heard, died); d.alarm {
-				list = append(list, c)
-			}
-		}
-	}
-	return list
 }

@@ -179,7 +179,7 @@ func (f *Feed) waves(ctx context.Context, keys []waitlist.WaveRef, now time.Time
 	for _, k := range keys {
 		openings, ns = append(openings, k.OpeningNo), append(ns, int32(k.N))
 	}
-	rows, err := f.s.pool.Query(ctx, `
+	found, err := f.s.pool.Query(ctx, `
 		SELECT `+waveColumns+`, o.opening_id, s.show_id, s.name, s.venue, s.time_zone, s.url, s.templates
 		FROM unnest($1::bigint[], $2::int[]) k (opening_no, n) JOIN waves w USING (opening_no, n)
 		JOIN openings o USING (opening_no) JOIN shows s ON s.show_no = o.show_no`, openings, ns)
@@ -187,7 +187,7 @@ func (f *Feed) waves(ctx context.Context, keys []waitlist.WaveRef, now time.Time
 		waitlist.Wave
 		item
 	}
-	list, err := all(rows, err, func(row pgx.CollectableRow) (t told, err error) {
+	list, err := all(found, err, func(row pgx.CollectableRow) (t told, err error) {
 		var window int
 		s := &t.show
 		err = row.Scan(append(waveFields(&t.Wave, &window), &t.openingID, &s.ID, &s.Name, &s.Venue, &s.TimeZone, &s.URL, &s.Templates)...)
@@ -205,7 +205,7 @@ func (f *Feed) waves(ctx context.Context, keys []waitlist.WaveRef, now time.Time
 	if err != nil {
 		return nil, err
 	}
-	var notices []delivery.Notice
+	var rows []item
 	for i := range list {
 		w := &list[i].Wave
 		for _, m := range members[w.Ref()] {
@@ -214,8 +214,15 @@ func (f *Feed) waves(ctx context.Context, keys []waitlist.WaveRef, now time.Time
 			}
 			row := list[i].item
 			row.turn(w, m)
-			notices = append(notices, row.notice())
+			rows = append(rows, row)
 		}
+	}
+	if err := f.s.readLocales(ctx, rows); err != nil {
+		return nil, err
+	}
+	notices := make([]delivery.Notice, len(rows))
+	for i := range rows {
+		notices[i] = rows[i].notice()
 	}
 	return f.standing(ctx, notices, now)
 }

@@ -32,6 +32,7 @@ type item struct {
 	changed *time.Time
 	lane    notifier.Lane
 	own     ownText
+	locale  string // of the fan
 }
 
 // ownText is what an item says that brings its own words. Those of turns and
@@ -118,7 +119,7 @@ func itemsTo(until string) string {
 		coalesce(s.url, '') AS url, s.templates,
 		CASE i.kind WHEN 'announcement' THEN 'bulk' WHEN 'message' THEN m.lane ELSE 'turns' END AS lane, coalesce(m.type, '') AS type,
 		coalesce(a.title, m.title, '') AS title, coalesce(a.body, m.body, '') AS body, coalesce(a.data, m.data) AS data,
-		coalesce(r.read_at, CASE WHEN i.at < f.read_before THEN f.read_before END) AS read_at
+		f.locale, coalesce(r.read_at, CASE WHEN i.at < f.read_before THEN f.read_before END) AS read_at
 	FROM item i JOIN fans f ON f.fan_no = i.fan_no
 	LEFT JOIN shows s ON s.show_no = i.show_no
 	LEFT JOIN openings o ON o.opening_no = i.ref AND i.kind IN ('turn', 'result')
@@ -146,7 +147,7 @@ func (i *item) scan(row pgx.CollectableRow, more ...any) error {
 	err := row.Scan(append([]any{
 		&i.fan, &i.kind, &i.ref, &i.eno, &i.seats, &i.at, &i.opens, &i.closes, &window, &i.state, &i.changed,
 		&i.id, &i.openingID, &i.show.ID, &i.show.Name, &i.show.Venue, &i.show.TimeZone, &i.show.URL, &i.show.Templates,
-		&i.lane, &i.own.kind, &i.own.title, &i.own.body, &i.own.data, &i.readAt,
+		&i.lane, &i.own.kind, &i.own.title, &i.own.body, &i.own.data, &i.locale, &i.readAt,
 	}, more...)...)
 	i.window = time.Duration(window) * time.Second
 	return err
@@ -180,16 +181,15 @@ func (i *item) text() notifier.Text {
 	return i.template().Fill(vars)
 }
 
-// template is the show's own text for the item, or the built-in one.
+// template is the show's own text for the item, in the fan's language where there
+// is one, or the built-in one.
 func (i *item) template() notifier.Text {
 	name := string(i.kind)
 	if i.kind == notifier.KindResult {
 		name += "." + string(i.state)
 	}
-	for _, name := range []string{name, string(i.kind)} {
-		if t, ok := i.show.Templates[name]["en"]; ok {
-			return notifier.Text{Title: t.Title, Body: t.Body}
-		}
+	if t, ok := i.show.Templates.For(i.locale, name, string(i.kind)); ok {
+		return notifier.Text{Title: t.Title, Body: t.Body}
 	}
 	return notifier.TextFor(name)
 }

@@ -137,7 +137,10 @@ func (t *turnRow) over() string {
 }
 
 // render makes the item with its texts for a fan who reads a locale.
-func (i item) render(_ string) notifier.Item { return i.item() }
+func (i item) render(locale string) notifier.Item {
+	i.locale = locale
+	return i.item()
+}
 
 func (s *Store) messageParcels(ctx context.Context, nos []int64) ([]delivery.Parcel, error) {
 	rows, err := s.pool.Query(ctx, `

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -135,6 +137,7 @@ func (s *Store) writeProfile(ctx context.Context, tx pgx.Tx, fanNo int64, p *sto
 	if p.phoneHash, err = s.hashOrNull(ctx, notifier.SMS, p.Phone); err != nil {
 		return err
 	}
+	stale(tx, inboxKey(fanNo)) // its texts are in the fan's language
 	var channels *string
 	if len(p.Channels) > 0 {
 		text := string(jsonOf(p.Channels))
@@ -149,5 +152,33 @@ func (s *Store) writeProfile(ctx context.Context, tx pgx.Tx, fanNo int64, p *sto
 			time_zone = $7, channels = $8::jsonb, quiet_from = $9, quiet_to = $10, turn_at_night = $11, digest_hour = $12
 		WHERE fan_no = $1`,
 		fanNo, p.Email, p.Phone, p.emailHash, p.phoneHash, p.Locale, p.TimeZone, channels, from, to, p.TurnAtNight, p.DigestHour)
+	return err
+}
+
+// readLocales fills in the locales of the items' fans, where the texts that their
+// show has make a difference.
+func (s *Store) readLocales(ctx context.Context, items []item) error {
+	at := map[int64][]int{}
+	for i := range items {
+		if items[i].show.Templates.Languages() {
+			at[items[i].fan] = append(at[items[i].fan], i)
+		}
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	rows, err := s.pool.Query(ctx, `SELECT fan_no, locale FROM fans WHERE fan_no = ANY($1) AND locale <> ''`,
+		slices.Collect(maps.Keys(at)))
+	if err != nil {
+		return err
+	}
+	var fan int64
+	var locale string
+	_, err = pgx.ForEachRow(rows, []any{&fan, &locale}, func() error {
+		for _, i := range at[fan] {
+			items[i].locale = locale
+		}
+		return nil
+	})
 	return err
 }

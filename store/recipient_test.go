@@ -316,3 +316,60 @@ func TestATokenOutlivesTheFanAndTheKeysOfTheApp(t *testing.T) {
 		t.Errorf("announcements by %v", got)
 	}
 }
+
+// texts are a fan's items as "kind: title".
+func (b *bench) texts(fan string) (list []string) {
+	b.t.Helper()
+	items, _, err := b.store.Items(b.t.Context(), fan, notifier.InboxQuery{Limit: 10})
+	must(b.t, err)
+	for i := range items {
+		list = append(list, string(items[i].Kind)+": "+items[i].Title)
+	}
+	return list
+}
+
+// An item reads the same in the inbox, live, and as it is sent.
+func TestItemsAreInTheFansLanguageWhereverTheyAreShown(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []waitlist.Strategy{waitlist.Write, waitlist.Read} {
+		t.Run(string(strategy), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.show("s", waitlist.PolicyChange{Strategy: waitlist.Some(strategy)})
+			b.change("s", waitlist.ShowChange{Templates: waitlist.Some(waitlist.Templates{
+				"turn":   {"en": {Title: "{show}, at last", Body: "B"}, "de": {Title: "{show}, endlich", Body: "B"}},
+				"result": {"de": {Title: "Aus", Body: "B"}},
+			})})
+			for fan, locale := range map[string]string{"ada": "de-CH", "ben": "ja", "cyd": ""} {
+				b.profile(fan, func(p *delivery.Profile) error { return p.SetLocale(locale) })
+				b.join("s", fan)
+			}
+			viewer := b.viewer("ada", "ben", "cyd")
+			b.free("s", "o", 3)
+			b.decide()
+			live := map[string]string{}
+			for _, n := range viewer.news() {
+				live[viewer.here[n.FanNo]] = n.Item.Title
+			}
+			for _, fan := range []string{"ada", "ben", "cyd"} {
+				b.opened("s", "o", fan)
+			}
+			for fan, want := range map[string]string{"ada": "Tuesday night, endlich", "ben": "Tuesday night, at last", "cyd": "Tuesday night, at last"} {
+				if got := b.texts(fan); !slices.Equal(got, []string{"turn: " + want}) {
+					t.Errorf("%s reads %v, want %s", fan, got, want)
+				}
+				if live[fan] != want {
+					t.Errorf("%s is pushed %q, want %s", fan, live[fan], want)
+				}
+			}
+			must(t, b.CancelOpening(t.Context(), at("s", "o")))
+			b.decide()
+			if got := b.texts("ada"); !slices.Contains(got, "result: Aus") {
+				t.Errorf("ada reads %v", got)
+			}
+			if got := b.texts("ben"); !slices.Contains(got, "result: "+notifier.TextFor("result.cancelled").Fill(notifier.Vars{Show: "Tuesday night"}).Title) {
+				t.Errorf("ben reads %v", got)
+			}
+		})
+	}
+}
