@@ -25,6 +25,7 @@ const (
 type instance struct {
 	cmd  *exec.Cmd
 	url  string
+	ops  string
 	done chan error // how it ended, once
 }
 
@@ -49,7 +50,7 @@ func (b *bench) serve(ctx context.Context) (*instance, error) {
 	// A Ctrl-C in the terminal is ours to answer.
 	i.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithUs(i.cmd.SysProcAttr)
-	started, serving := make(chan error), make(chan string, 1)
+	started, serving := make(chan error), make(chan served, 1)
 	go i.own(started, serving, stderr, log)
 	if err := <-started; err != nil {
 		return nil, err
@@ -58,9 +59,15 @@ func (b *bench) serve(ctx context.Context) (*instance, error) {
 	return i, i.ready(ctx, serving, log.Name())
 }
 
+// served are the addresses of an instance.
+type served struct {
+	Msg, Addr string
+	OpsAddr   string `json:"ops_addr"`
+}
+
 // own keeps the process from start to end on one thread: the kernel takes the end of the thread that started it for the
 // death of its parent.
-func (i *instance) own(started chan<- error, serving chan<- string, stderr io.Reader, log *os.File) {
+func (i *instance) own(started chan<- error, serving chan<- served, stderr io.Reader, log *os.File) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer log.Close()
@@ -73,22 +80,22 @@ func (i *instance) own(started chan<- error, serving chan<- string, stderr io.Re
 }
 
 // follow keeps what an instance logs, and finds the address that it serves.
-func follow(stderr io.Reader, log io.Writer, serving chan<- string) {
+func follow(stderr io.Reader, log io.Writer, serving chan<- served) {
 	in := bufio.NewScanner(stderr)
 	in.Buffer(nil, 1<<20)
 	for in.Scan() {
 		fmt.Fprintln(log, in.Text())
-		var line struct{ Msg, Addr string }
+		var line served
 		if json.Unmarshal(in.Bytes(), &line) == nil && line.Msg == "serving" {
-			serving <- line.Addr
+			serving <- line
 		}
 	}
 }
 
-func (i *instance) ready(ctx context.Context, serving <-chan string, log string) error {
+func (i *instance) ready(ctx context.Context, serving <-chan served, log string) error {
 	select {
-	case addr := <-serving:
-		i.url = "http://" + addr
+	case at := <-serving:
+		i.url, i.ops = "http://"+at.Addr, "http://"+at.OpsAddr
 		return nil
 	case err := <-i.done:
 		i.done <- err

@@ -28,6 +28,8 @@ var benchmarks = []benchmark{
 	{"replay", "a fan who comes back after 50 missed items", replay, false},
 	{"slow_reader", "what one socket that is not read costs 999 others under a burst", slowReader, false},
 	{"rollover", "from the lapse of a turn to the next fan's frame", rollover, false},
+	{"verdict", "verdicts over HTTP, against one Redis GET behind a bare handler, and in a line of two million", verdicts, true},
+	{"inbox", "first pages of inboxes over HTTP, against the same", inboxes, true},
 	{"position", "a fan's place in a line of two million", position, true},
 	{"announce", "an announcement to a line of two million, and a fan's inbox after it", announce, true},
 	{"flat", "a freed seat in lines of 40 to two million: statements, rows, bytes, time", flat, true},
@@ -42,6 +44,13 @@ type options struct {
 }
 
 func main() {
+	if redis := os.Getenv(bareRedis); redis != "" {
+		if err := serveBare(redis); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	var o options
 	flag.StringVar(&o.run, "run", "", "benchmarks to run, as NAME,...; all without it:\n"+list())
 	flag.BoolVar(&o.json, "json", false, "print one JSON object a line in place of the table")
