@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -46,6 +47,7 @@ type TokenVerifier struct {
 	parser *jwt.Parser
 	key    func(ctx context.Context) jwt.Keyfunc
 	stop   context.CancelFunc
+	known  tokenCache
 }
 
 // NewTokenVerifier returns a verifier for a. With a JWKS URL it fetches the keys,
@@ -145,6 +147,10 @@ func (v *TokenVerifier) Verify(ctx context.Context, token string) (fanID string,
 	if len(token) > maxToken {
 		return "", time.Time{}, errors.New("the token is too long")
 	}
+	hash := sha256.Sum256([]byte(token))
+	if t, ok := v.known.find(hash, time.Now()); ok {
+		return t.fan, t.expires, nil
+	}
 	var claims jwt.RegisteredClaims
 	t, err := v.parser.ParseWithClaims(token, &claims, v.key(ctx))
 	if err != nil {
@@ -156,6 +162,7 @@ func (v *TokenVerifier) Verify(ctx context.Context, token string) (fanID string,
 	if waitlist.CheckFanID("sub", claims.Subject) != nil {
 		return "", time.Time{}, errors.New("the token's sub is not a fan id")
 	}
+	v.known.add(hash, claims.Subject, claims.ExpiresAt.Time, time.Now())
 	return claims.Subject, claims.ExpiresAt.Time, nil
 }
 

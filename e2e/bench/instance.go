@@ -1,12 +1,11 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,18 +42,18 @@ func (b *bench) serve(ctx context.Context) (*instance, error) {
 		// What is measured is not the limit that guards a checkout.
 		"FANLINE_CLAIMS_PER_S=1000000", "FANLINE_LOG=info",
 	)
-	stderr, err := i.cmd.StderrPipe()
-	if err != nil {
-		return nil, errors.Join(err, log.Close())
-	}
+	i.cmd.Stderr = log // itself: a pipe would have us read each line on the server's machine
 	// A Ctrl-C in the terminal is ours to answer.
 	i.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithUs(i.cmd.SysProcAttr)
 	started, serving := make(chan error), make(chan served, 1)
-	go i.own(started, serving, stderr, log)
+	go i.own(started, log)
 	if err := <-started; err != nil {
 		return nil, err
 	}
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	go follow(following, log.Name(), serving)
 	b.running = append(b.running, i)
 	return i, i.ready(ctx, serving, log.Name())
 }
@@ -67,27 +66,34 @@ type served struct {
 
 // own keeps the process from start to end on one thread: the kernel takes the end of the thread that started it for the
 // death of its parent.
-func (i *instance) own(started chan<- error, serving chan<- served, stderr io.Reader, log *os.File) {
+func (i *instance) own(started chan<- error, log *os.File) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer log.Close()
 	err := i.cmd.Start()
 	started <- err
 	if err == nil {
-		follow(stderr, log, serving)
 		i.done <- i.cmd.Wait()
 	}
 }
 
-// follow keeps what an instance logs, and finds the address that it serves.
-func follow(stderr io.Reader, log io.Writer, serving chan<- served) {
-	in := bufio.NewScanner(stderr)
-	in.Buffer(nil, 1<<20)
-	for in.Scan() {
-		fmt.Fprintln(log, in.Text())
-		var line served
-		if json.Unmarshal(in.Bytes(), &line) == nil && line.Msg == "serving" {
-			serving <- line
+// follow finds the addresses that an instance serves in what it logs.
+func follow(ctx context.Context, log string, serving chan<- served) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		said, _ := os.ReadFile(log)
+		for line := range bytes.Lines(said) {
+			var at served
+			if json.Unmarshal(line, &at) == nil && at.Msg == "serving" {
+				serving <- at
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
 	}
 }
