@@ -351,9 +351,8 @@ func (f *Feed) changes(ctx context.Context, fans map[int64]time.Time, now time.T
 	slices.Sort(nos)
 	// Moments are cut to milliseconds, and an act's event may carry a later one.
 	first = first.Add(-time.Second)
-	rows, err := f.s.pool.Query(ctx, `
+	items, err := planOnce(ctx, f.s, scanItem, `
 		SELECT * FROM (`+itemsSQL+`) x WHERE changed >= $3 ORDER BY at, kind`, nos, now, first)
-	items, err := all(rows, err, scanItem)
 	if err != nil {
 		return nil, err
 	}
@@ -390,9 +389,8 @@ func (f *Feed) Backlog(ctx context.Context, fan int64, limit int) ([]delivery.No
 	for i := len(unread) - 1; i >= 0; i-- {
 		notices = append(notices, unread[i].notice())
 	}
-	rows, err := f.s.pool.Query(ctx, `
+	watched, err := planOnce(ctx, f.s, scanItem, `
 		SELECT * FROM (`+itemsSQL+`) x WHERE kind = 'turn' AND state = 'open' AND read_at IS NOT NULL`, []int64{fan}, now)
-	watched, err := all(rows, err, scanItem)
 	if err != nil {
 		return nil, err
 	}
@@ -409,8 +407,7 @@ func (f *Feed) Backlog(ctx context.Context, fan int64, limit int) ([]delivery.No
 // at the last moment that a decision may have planned, less those of now. By that
 // moment a short one is over again.
 func (f *Feed) upcoming(ctx context.Context, fan int64, now time.Time) ([]delivery.Notice, error) {
-	rows, err := f.s.pool.Query(ctx, upcomingSQL, []int64{fan}, now.Add(planned), now)
-	items, err := all(rows, err, scanItem)
+	items, err := planOnce(ctx, f.s, scanItem, upcomingSQL, []int64{fan}, now.Add(planned), now)
 	notices := make([]delivery.Notice, len(items))
 	for i := range items {
 		items[i].state = notifier.StateOpen

@@ -30,8 +30,11 @@ func (s *Store) Items(ctx context.Context, fan string, q notifier.InboxQuery) (i
 	for i := range rows {
 		items[i] = rows[i].item()
 	}
-	unread, err = unreadOf(ctx, s.pool, no, now)
-	return items, unread, err
+	counts, err := planOnce(ctx, s, pgx.RowTo[int], unreadSQL, []int64{no}, now)
+	if err != nil {
+		return nil, 0, err
+	}
+	return items, counts[0], nil
 }
 
 func (s *Store) items(ctx context.Context, fan int64, now time.Time, q notifier.InboxQuery) ([]item, error) {
@@ -40,17 +43,19 @@ func (s *Store) items(ctx context.Context, fan int64, now time.Time, q notifier.
 	if q.After != nil {
 		at, id = &q.After.At, q.After.ID
 	}
-	rows, err := s.pool.Query(ctx, `
+	return planOnce(ctx, s, scanItem, `
 		SELECT * FROM (`+itemsSQL+`) x
 		WHERE (NOT $3 OR read_at IS NULL) AND ($4 = '' OR kind = $4)
 			AND ($5::timestamptz IS NULL OR (at, id) < ($5, $6))
 		ORDER BY at DESC, id DESC LIMIT $7`,
 		[]int64{fan}, now, q.Unread, string(q.Kind), at, id, q.Limit)
-	return all(rows, err, scanItem)
 }
 
-func unreadOf(ctx context.Context, q querier, fan int64, now time.Time) (n int, err error) {
-	err = q.QueryRow(ctx, `SELECT count(*) FROM (`+itemsSQL+`) x WHERE read_at IS NULL`, []int64{fan}, now).Scan(&n)
+// unreadSQL counts the unread items of fans $1 as of $2.
+var unreadSQL = `SELECT count(*) FROM (` + itemsSQL + `) x WHERE read_at IS NULL`
+
+func unreadOf(ctx context.Context, tx pgx.Tx, fan int64, now time.Time) (n int, err error) {
+	err = tx.QueryRow(ctx, unreadSQL, []int64{fan}, now).Scan(&n)
 	return n, err
 }
 

@@ -23,15 +23,14 @@ func (f *Feed) Replay(ctx context.Context, fan int64, s delivery.Span) (delivery
 
 // nextPage returns items in order of time and id, whatever row they come from.
 func (f *Feed) nextPage(ctx context.Context, fan int64, s delivery.Span) (m delivery.Missed, err error) {
-	rows, err := f.s.pool.Query(ctx, `
+	items, err := planOnce(ctx, f.s, func(row pgx.CollectableRow) (i item, err error) {
+		err = i.scan(row, &m.Total)
+		return i, err
+	}, `
 		SELECT x.*, count(*) OVER () FROM (`+itemsSQL+`) x
 		WHERE at > $3 AND (at, id) > ($4, $5)
 		ORDER BY at, id LIMIT $6`,
 		[]int64{fan}, s.Until, s.Since, s.Page.At, s.Page.ID, s.Limit)
-	items, err := all(rows, err, func(row pgx.CollectableRow) (i item, err error) {
-		err = i.scan(row, &m.Total)
-		return i, err
-	})
 	for i := range items {
 		m.Items = append(m.Items, items[i].notice())
 	}
@@ -75,28 +74,10 @@ type missedItem struct {
 
 func (f *Feed) firstPage(ctx context.Context, fan int64, s delivery.Span) (m delivery.Missed, err error) {
 	most := s.Limit + turnsMost
-	batch := &pgx.Batch{}
-	// To plan this anew each time takes longer than to run it.
-	batch.Queue(`BEGIN READ ONLY`)
-	batch.Queue(`SET LOCAL plan_cache_mode = force_generic_plan`)
-	batch.Queue(firstSQL, []int64{fan}, s.Until, s.Since, s.Limit, most+1)
-	batch.Queue(`COMMIT`) // after an error the pool closes the connection
-	results := f.s.pool.SendBatch(ctx, batch)
-	defer func() {
-		if closed := results.Close(); err == nil {
-			err = closed
-		}
-	}()
-	for range 2 {
-		if _, err := results.Exec(); err != nil {
-			return m, err
-		}
-	}
-	rows, err := results.Query()
-	found, err := all(rows, err, func(row pgx.CollectableRow) (i missedItem, err error) {
+	found, err := planOnce(ctx, f.s, func(row pgx.CollectableRow) (i missedItem, err error) {
 		err = i.scan(row, &i.missed, &i.of, &i.nth, &i.since, &i.live)
 		return i, err
-	})
+	}, firstSQL, []int64{fan}, s.Until, s.Since, s.Limit, most+1)
 	m.Many = len(found) > most
 	for i := range found {
 		found[i].addTo(&m, s)
