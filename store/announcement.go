@@ -116,17 +116,20 @@ func (s *Store) announcementStrategy(ctx context.Context, tx pgx.Tx, sh *waitlis
 	return sh.Strategy, nil
 }
 
-// writeAnnouncement puts the announcement into the inbox of everyone in line. Each
-// of the three lists has its index, so that those who left cost nothing.
+// writeSQL puts announcement $2 of the moment $3 into the inbox of everyone in the
+// line of show $1. Each of the three lists has its index, so that those who left
+// cost nothing.
+const writeSQL = `
+	INSERT INTO inbox (fan_no, kind, ref, visible_at, show_no, eno, seats)
+	SELECT fan_no, 'announcement', $2, $3, $1, eno, 0 FROM (
+		SELECT fan_no, eno FROM entries WHERE show_no = $1 AND state = 'waiting' AND NOT dormant
+		UNION ALL
+		SELECT fan_no, eno FROM entries WHERE show_no = $1 AND state = 'waiting' AND dormant
+		UNION ALL
+		SELECT fan_no, eno FROM entries WHERE show_no = $1 AND state = 'holding') e`
+
 func writeAnnouncement(ctx context.Context, tx pgx.Tx, a *waitlist.Announcement) error {
-	_, err := tx.Exec(ctx, `
-		INSERT INTO inbox (fan_no, kind, ref, visible_at, show_no, eno, seats)
-		SELECT fan_no, 'announcement', $2, $3, $1, eno, 0 FROM (
-			SELECT fan_no, eno FROM entries WHERE show_no = $1 AND state = 'waiting' AND NOT dormant
-			UNION ALL
-			SELECT fan_no, eno FROM entries WHERE show_no = $1 AND state = 'waiting' AND dormant
-			UNION ALL
-			SELECT fan_no, eno FROM entries WHERE show_no = $1 AND state = 'holding') e`, a.ShowNo, a.No, a.At)
+	_, err := tx.Exec(ctx, writeSQL, a.ShowNo, a.No, a.At)
 	return err
 }
 

@@ -43,3 +43,6 @@ func (s *Store) SetThreshold(n int64) { s.threshold = n }
 
 // ItemsSQL are a fan's items.
 var ItemsSQL = itemsSQL
+
+// WriteSQL writes an announcement.
+const WriteSQL = writeSQL
