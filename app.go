@@ -145,7 +145,7 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 		APIKeys:   keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),
 		ClaimLimit: claimLimit{a.limiter, s.ClaimsPerS},
 		Admin:      pages.Handler(),
-		Demo:       s.demo, WebPushKey: s.webPushKey(),
+		Demo:       s.demo, WebPushKey: s.webPushKey(), LocalPush: s.forDevelopment(),
 		Ready: a.ready, Metrics: metrics, Log: a.log, Version: version, Build: build(),
 	})
 	if err != nil {

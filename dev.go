@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fanline/sim"
+	"fanline/sim/providers"
 	"fanline/store"
 	"fanline/store/embedded"
 	"fanline/waitlist"
@@ -50,12 +51,17 @@ func (d *devCommand) Run(ctx context.Context) error {
 	}
 	defer logs.Close()
 	s := d.settings()
+	phones, err := startPhones(s)
+	if err != nil {
+		return err
+	}
+	defer phones.Close()
 	stop, err := d.embed(ctx, s)
 	defer stop()
 	if err != nil {
 		return err
 	}
-	return d.serve(ctx, s, logs)
+	return d.serve(ctx, s, phones, logs)
 }
 
 // logFile takes the logs, so that the terminal is left to the story.
@@ -70,7 +76,7 @@ func (d *devCommand) settings() *settings {
 	return &settings{
 		DatabaseURL: d.DatabaseURL, RedisURL: d.RedisURL, Addr: d.Addr, OpsAddr: "127.0.0.1:0",
 		APIKeys: "dev:" + devKey, FanJWTSecret: devSecret, ReadThreshold: 10_000, ClaimsPerS: 200, Log: "info",
-		AdminPassword: devStaff, AllowedOrigins: d.origins(),
+		AdminPassword: devStaff, AllowedOrigins: d.origins(), PublicURL: "http://" + d.Addr,
 	}
 }
 
@@ -108,7 +114,7 @@ func (d *devCommand) embed(ctx context.Context, s *settings) (stop func(), err e
 	return stop, store.Migrate(ctx, s.DatabaseURL)
 }
 
-func (d *devCommand) serve(ctx context.Context, s *settings, logs io.Writer) error {
+func (d *devCommand) serve(ctx context.Context, s *settings, phones *providers.All, logs io.Writer) error {
 	log, err := s.logger(logs)
 	if err != nil {
 		return err
@@ -133,7 +139,7 @@ func (d *devCommand) serve(ctx context.Context, s *settings, logs io.Writer) err
 	defer done()
 	ended := make(chan error, 1)
 	go func() { ended <- a.run(playing) }()
-	err = d.play(playing, base, a.ops.Addr().String(), stage)
+	err = d.play(playing, base, a.ops.Addr().String(), stage, phones)
 	done()
 	fmt.Println("\nstopping ...")
 	if stopErr := <-ended; err == nil {
@@ -146,9 +152,9 @@ func (d *devCommand) serve(ctx context.Context, s *settings, logs io.Writer) err
 // devWindow is how long a turn at the club is: a person has to find the button.
 const devWindow = 20 * time.Second
 
-func (d *devCommand) play(ctx context.Context, base, ops string, stage *stage) error {
+func (d *devCommand) play(ctx context.Context, base, ops string, stage *stage, phones *providers.All) error {
 	story, err := sim.NewStory(sim.StoryConfig{
-		BaseURL: base, APIKey: devKey, JWTSecret: devSecret, Stadium: d.Stadium, ClubWindow: devWindow,
+		BaseURL: base, APIKey: devKey, JWTSecret: devSecret, Stadium: d.Stadium, ClubWindow: devWindow, Phones: phones,
 		Out: os.Stdout, Terminal: isTerminal(os.Stdout),
 		Addresses: []sim.Address{
 			{Name: "fan page", URL: base + "/demo  (in two windows: a seat that one passes on goes to the next)"},

@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fanline/delivery"
-	"fanline/notifier"
 	"fanline/ratelimit"
 )
 
@@ -39,11 +37,6 @@ func (a *app) newPipeline(ctx context.Context, s *settings) (err error) {
 	})
 	if err != nil {
 		return err
-	}
-	for _, c := range notifier.Channels {
-		if c != notifier.Live && !slices.Contains(a.pipeline.Channels(), c) {
-			a.log.Info("a channel is off: it has no settings", "channel", c)
-		}
 	}
 	a.alerts = delivery.NewAlertClock(a.store, a.pipeline.Channels(), a.log)
 	return nil

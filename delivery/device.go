@@ -47,9 +47,10 @@ func (d *Device) Address() Address {
 }
 
 // Check says with a *BadInput which field is not as it must be, and brings the
-// others into the one form that they are stored in.
-func (d *Device) Check() error {
-	if err := d.checkToken(); err != nil {
+// others into the one form that they are stored in. local lets in endpoints of Web
+// Push on this machine, in clear too: for development.
+func (d *Device) Check(local bool) error {
+	if err := d.checkToken(local); err != nil {
 		return err
 	}
 	if d.Platform != notifier.APNs {
@@ -77,7 +78,7 @@ func (d *Device) Check() error {
 
 const asciiLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-func (d *Device) checkToken() error {
+func (d *Device) checkToken(local bool) error {
 	switch {
 	case !d.Platform.IsPush():
 		return bad("platform", "must be apns, fcm or webpush")
@@ -95,7 +96,7 @@ func (d *Device) checkToken() error {
 	case notifier.APNs:
 		return d.checkAPNs()
 	case notifier.WebPush:
-		return d.checkWebPush()
+		return d.checkWebPush(local)
 	}
 	return nil
 }
@@ -110,13 +111,9 @@ func (d *Device) checkAPNs() error {
 	return nil
 }
 
-func (d *Device) checkWebPush() error {
-	u, err := url.Parse(d.Token)
-	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
-		return bad("token", "must be the subscription's endpoint, an https address")
-	}
-	if !publicName(u.Hostname()) {
-		return bad("token", "must name the push service's public host")
+func (d *Device) checkWebPush(local bool) error {
+	if err := d.checkEndpoint(local); err != nil {
+		return err
 	}
 	key, err := decodeKey(d.P256dh)
 	if err == nil {
@@ -130,6 +127,23 @@ func (d *Device) checkWebPush() error {
 		return bad("keys.auth", "must be the subscription's key auth, in base64url: 16 bytes")
 	}
 	d.P256dh, d.Auth = base64.RawURLEncoding.EncodeToString(key), base64.RawURLEncoding.EncodeToString(auth)
+	return nil
+}
+
+func (d *Device) checkEndpoint(local bool) error {
+	u, err := url.Parse(d.Token)
+	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" {
+		return bad("token", "must be the subscription's endpoint, an https address")
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); local && err == nil && ip.IsLoopback() && (u.Scheme == "http" || u.Scheme == "https") {
+		return nil
+	}
+	if u.Scheme != "https" {
+		return bad("token", "must be the subscription's endpoint, an https address")
+	}
+	if !publicName(u.Hostname()) {
+		return bad("token", "must name the push service's public host")
+	}
 	return nil
 }
 

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"fanline/sim/providers"
 )
 
 // StoryConfig says what the demo runs against. BaseURL, APIKey, JWTSecret and Out
@@ -30,6 +32,9 @@ type StoryConfig struct {
 	Hold           time.Duration // whole seconds; 0 is 20 s
 	Seed           uint64        // who behaves how
 
+	// Phones are where the fans in front get alerts while they do not look; nil: nowhere.
+	Phones *providers.All
+
 	Out       io.Writer
 	Terminal  bool      // Out is a terminal: colour (unless NO_COLOR is set) and a bar that is drawn over
 	Addresses []Address // printed at the start; nil is the admin page and the API's
@@ -43,6 +48,7 @@ type Story struct {
 	app     *App
 	scr     *screen
 	tale    *tale
+	phones  *phones // nil where there are none
 	now     func() time.Time
 	started time.Time
 	wg      sync.WaitGroup // what fans are doing
@@ -74,6 +80,10 @@ func NewStory(cfg StoryConfig) (*Story, error) {
 		actors: map[*actor]bool{}, persons: map[string]bool{}, openings: map[string]*opening{},
 	}
 	s.app = NewApp([]string{cfg.BaseURL}, cfg.APIKey, WithHTTPClient(s.http), WithRetry(15*time.Second, Backoff{}))
+	if cfg.Phones != nil {
+		s.phones = &phones{s: s, all: cfg.Phones, owners: map[string]string{}}
+		cfg.Phones.Phones.OnGot(s.phones.ring)
+	}
 	s.tale = &tale{scr: s.scr, colour: cfg.Terminal && os.Getenv("NO_COLOR") == "", now: time.Now}
 	return s, nil
 }
@@ -127,6 +137,9 @@ func (s *Story) play(ctx context.Context) error {
 	if err := s.setClub(ctx); err != nil {
 		return err
 	}
+	if err := s.setPhones(ctx, clubFans); err != nil {
+		return err
+	}
 	if err := s.connect(ctx, clubShow, clubFans); err != nil {
 		return err
 	}
@@ -147,6 +160,9 @@ func (s *Story) fillStadium(ctx context.Context) error {
 	}
 	fans, err := s.front(ctx, s.cfg.StadiumSockets)
 	if err != nil {
+		return err
+	}
+	if err := s.setPhones(ctx, fans); err != nil {
 		return err
 	}
 	return s.connect(ctx, stadiumShow, fans)

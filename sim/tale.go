@@ -21,6 +21,7 @@ const (
 	verbFreed    = "freed"
 	verbTurn     = "turn"
 	verbNext     = "next"
+	verbAlert    = "alert"
 	verbClaimed  = "claimed"
 	verbBought   = "bought"
 	verbDeclined = "declined"
@@ -37,7 +38,7 @@ func paint(verb string) string {
 	switch verb {
 	case verbFreed:
 		return "\x1b[1m" // bold
-	case verbTurn, verbNext:
+	case verbTurn, verbNext, verbAlert:
 		return "\x1b[36m" // cyan
 	case verbBought:
 		return "\x1b[32m" // green

@@ -53,6 +53,8 @@ type deviceChange struct {
 	Environment waitlist.Opt[string]           `json:"environment"`
 	Topic       waitlist.Opt[string]           `json:"topic"`
 	Keys        waitlist.Opt[PushKeys]         `json:"keys"`
+
+	local bool // see Config.LocalPush
 }
 
 // apply changes a device, as registered before or new.
@@ -67,7 +69,7 @@ func (c *deviceChange) apply(d *delivery.Device) error {
 	if c.Keys.Set {
 		d.P256dh, d.Auth = c.Keys.Value.P256dh, c.Keys.Value.Auth
 	}
-	return d.Check()
+	return d.Check(c.local)
 }
 
 func (s *Server) deviceCalls() {
@@ -100,6 +102,7 @@ func (s *Server) putOwnDevice(ctx context.Context, in *putOwnDevice) (*Answer[De
 }
 
 func (s *Server) register(ctx context.Context, fan, device string, c *deviceChange) (*Answer[Device], error) {
+	c.local = s.cfg.LocalPush
 	d, created, err := s.cfg.Recipients.PutDevice(ctx, fan, device, c.apply)
 	if err != nil {
 		return nil, err

@@ -240,6 +240,20 @@ func TestTheWebPushKeyIsForAllAndIsNotThereWhereWebPushIsOff(t *testing.T) {
 	r.as("", "GET", "/v1/webpush-key/x", "").problem(401, "unauthenticated", "")
 }
 
+func TestAPushServiceOnThisMachineIsForDevelopmentAlone(t *testing.T) {
+	t.Parallel()
+	body := func(endpoint string) string {
+		return `{"platform":"webpush","token":"` + endpoint + `","keys":` + goodKeys + `}`
+	}
+	const local = "http://127.0.0.1:4000/push/ada"
+	newRig(t).app("PUT", "/v1/fans/ada/devices/laptop", body(local)).problem(422, "invalid", "token")
+	r := newRig(t, func(c *Config) { c.LocalPush = true })
+	r.app("PUT", "/v1/fans/ada/devices/laptop", body(local)).json(201)
+	for _, bad := range []string{"http://10.0.0.1/push", "http://push.example.com/push", "https://192.168.1.1/", "ftp://127.0.0.1/"} {
+		r.app("PUT", "/v1/fans/ada/devices/laptop", body(bad)).problem(422, "invalid", "token")
+	}
+}
+
 func TestSigningOutForgetsTheDeviceOrAllOfThem(t *testing.T) {
 	t.Parallel()
 	for body, device := range map[string]string{``: "", `{}`: "", `{"device":"phone"}`: "phone"} {

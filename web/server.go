@@ -51,6 +51,8 @@ type Config struct {
 	// WebPushKey is the public key that browsers subscribe with; "": there is no Web
 	// Push.
 	WebPushKey string
+	// LocalPush lets devices name a push service on this machine: for development.
+	LocalPush bool
 
 	// ClaimLimit is asked before each claim; nil: there is no limit.
 	ClaimLimit ClaimLimit

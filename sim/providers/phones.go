@@ -41,8 +41,6 @@ type PhonesConfig struct {
 	// Keep is how many sends the log holds, the newest; 0 is 10,000. Below 0 there is no log, texts are not read,
 	// and of each address only the number of sends is kept: for benchmarks.
 	Keep int
-	// OnGot is called with each send, by the service's goroutine. It must not block.
-	OnGot func(Got)
 }
 
 // Phones are the devices, numbers and mailboxes behind the services.
@@ -55,6 +53,7 @@ type Phones struct {
 	log     []Got // a ring when full
 	next    int
 	changed chan struct{} // closed at each send that the log takes
+	onGot   func(Got)
 }
 
 // shard counts for some of the addresses.
@@ -102,9 +101,20 @@ func (p *Phones) note(g Got) {
 	if !p.counting() {
 		p.keep(g)
 	}
-	if p.cfg.OnGot != nil {
-		p.cfg.OnGot(g)
+	p.mu.Lock()
+	tell := p.onGot
+	p.mu.Unlock()
+	if tell != nil {
+		tell(g)
 	}
+}
+
+// OnGot sets who is told of each send from now on, by the service's goroutine; it must
+// not block. nil is nobody.
+func (p *Phones) OnGot(tell func(Got)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.onGot = tell
 }
 
 func (p *Phones) keep(g Got) {
