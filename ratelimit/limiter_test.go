@@ -230,3 +230,83 @@ func TestAWrongLimitIsAnError(t *testing.T) {
 		}
 	}
 }
+
+func TestCallsAtOnceNeverGetMoreThanTheLimitNorPutItOff(t *testing.T) {
+	t.Parallel()
+	url := storetest.Redis(t)
+	a, b := client(t, url), client(t, url)
+	la, lb := limiter(t, a, 2), limiter(t, b, 2)
+	for round := range 50 {
+		name, granted := fmt.Sprint("parallel", round), atomic.Int64{}
+		var wg sync.WaitGroup
+		for i := range 200 {
+			l := []*ratelimit.Limiter{la, lb}[i%2]
+			wg.Go(func() {
+				n, _, err := l.Take(t.Context(), name, hour(10), 1)
+				if err != nil {
+					t.Error(err)
+				}
+				granted.Add(int64(n))
+			})
+		}
+		wg.Wait()
+		kept, err := a.ZRangeWithScores(t.Context(), "fanline:limit:{"+name+"}", 0, -1).Result()
+		if err != nil || granted.Load() != 10 || len(kept) != 10 {
+			t.Fatalf("round %d: %d granted, %d kept, %v", round, granted.Load(), len(kept), err)
+		}
+		_, after, err := la.Take(t.Context(), name, hour(10), 1)
+		if err != nil || after > time.Hour {
+			t.Fatalf("round %d: again in %v, %v", round, after, err)
+		}
+		still, err := a.ZRangeWithScores(t.Context(), "fanline:limit:{"+name+"}", 0, -1).Result()
+		if err != nil || !slices.Equal(kept, still) {
+			t.Fatalf("round %d: a refused call changed what is kept, %v", round, err)
+		}
+	}
+}
+
+// spy keeps the arguments of scripts.
+type spy struct {
+	mu   sync.Mutex
+	args [][]any
+}
+
+func (s *spy) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *spy) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (s *spy) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		s.mu.Lock()
+		s.args = append(s.args, cmd.Args())
+		s.mu.Unlock()
+		return next(ctx, cmd)
+	}
+}
+
+// Instances whose clocks stand minutes apart agree, since none of them says what time it is: Redis does.
+func TestNoInstanceTellsRedisTheTime(t *testing.T) {
+	t.Parallel()
+	c := client(t, storetest.Redis(t))
+	s := &spy{}
+	c.AddHook(s)
+	l := limiter(t, c, 1)
+	before := time.Now()
+	for range 3 {
+		if _, _, err := l.Take(t.Context(), "x", hour(10), 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range s.args {
+		for _, a := range args[2:] {
+			if n, ok := a.(int64); ok && n >= before.Unix() && n != time.Hour.Microseconds() {
+				t.Errorf("%v was sent, which may be a time", args)
+			}
+		}
+	}
+	if len(s.args) == 0 {
+		t.Error("nothing was seen")
+	}
+}

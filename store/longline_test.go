@@ -257,3 +257,45 @@ func TestAShowThatBeginsBesideALongLineIsReadByItsKeys(t *testing.T) {
 		}
 	}
 }
+
+// A show that grows past the threshold, and shrinks again, keeps each opening on the strategy it was recorded with: also
+// its later waves, and what fans see of them.
+func TestAnOpeningKeepsTheStrategyItWasRecordedWith(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.SetThreshold(3)
+	b.show("s", waitlist.PolicyChange{})
+	b.join("s", "ada", "ben", "cyd")
+	b.free("s", "small", 1)
+	b.join("s", "dee", "eva", "fay")
+	b.free("s", "large", 1)
+	b.decide()
+	b.opened("s", "small", "ada")
+	b.opened("s", "large", "ben")
+	for _, fan := range []string{"dee", "eva", "fay"} {
+		must(t, b.Leave(t.Context(), "s", fan))
+	}
+	for opening, fans := range map[string][]string{"small": {"ada", "cyd"}, "large": {"ben"}} {
+		if opening == "small" {
+			must(t, b.Decline(t.Context(), at("s", "small"), "ada"))
+			b.decide()
+			b.opened("s", "small", "cyd")
+		}
+		b.wantTold("s", opening, fans...)
+		for _, fan := range fans {
+			rows := len(b.strings(`SELECT kind FROM inbox JOIN fans USING (fan_no) JOIN openings o ON o.opening_no = ref
+				WHERE fan_id = $1 AND opening_id = $2 AND kind = 'turn'`, fan, opening))
+			if want := map[string]int{"small": 1, "large": 0}[opening]; rows != want {
+				t.Errorf("%s has %d rows of a turn at %s, want %d", fan, rows, opening, want)
+			}
+			if items := b.inbox(fan); len(items) != 1 {
+				t.Errorf("%s sees %v", fan, items)
+			}
+		}
+	}
+	for opening, want := range map[string]waitlist.Strategy{"small": waitlist.Write, "large": waitlist.Read} {
+		if o, err := b.Opening(t.Context(), at("s", opening)); err != nil || o.Strategy != want {
+			t.Errorf("%s is by %s, %v", opening, o.Strategy, err)
+		}
+	}
+}
