@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"fanline/delivery"
+	"fanline/delivery/webhook"
 	"fanline/fanout"
 	"fanline/notifier"
 	"fanline/ratelimit"
@@ -28,6 +29,7 @@ type app struct {
 	dbClock  *store.Clock
 	keeper   *store.Keeper
 	tail     *notifier.Tail
+	webhooks *webhook.Sender
 	cache    *store.Cache
 	redis    redis.UniversalClient
 	registry *delivery.Registry
@@ -74,6 +76,7 @@ func (a *app) join(ctx context.Context, s *settings) (err error) {
 	store.LogRedis(log)
 	a.keeper = a.store.NewKeeper()
 	a.tail = notifier.NewTail(a.store, log)
+	a.webhooks = webhook.New(webhook.Config{Store: a.store, Grew: a.tail.Grew, Guard: s.guard(), Log: log})
 	if a.redis, err = store.OpenRedis(s.RedisURL); err != nil {
 		return &badConfig{"REDIS_URL", err.Error()}
 	}
@@ -140,7 +143,7 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 	server, err := web.New(web.Config{
 		Lines: a.lines, Inbox: a.store, Stream: a.hub, Answers: a.store, Recipients: a.store, Sockets: sockets{a},
 		Messages: &notifier.Intake{Messages: a.store, Changed: a.fanout.Changed}, Deliveries: a.store,
-		Events: a.store, Tail: a.tail,
+		Events: a.store, Tail: a.tail, Endpoints: a.store, EndpointGuard: s.guard(),
 		Announcer: fanout.Announcer{Store: a.store, Fanout: a.fanout},
 		APIKeys:   keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),
 		ClaimLimit: claimLimit{a.limiter, s.ClaimsPerS},
@@ -189,6 +192,7 @@ func (a *app) start() error {
 	a.deadline.Start()
 	a.keeper.Start()
 	a.tail.Start()
+	a.webhooks.Start()
 	a.cache.Start()
 	if err := a.bus.Start(ctx); err != nil {
 		return fmt.Errorf("start the queue: %w", err)
@@ -210,6 +214,7 @@ func (a *app) stop() {
 	a.lines.Close()
 	a.alerts.Stop()
 	stopped(a.log, "the queue", a.bus.Stop(ctx))
+	a.webhooks.Stop()
 	a.tail.Stop()
 	a.keeper.Stop()
 	a.cache.Stop()

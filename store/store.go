@@ -151,6 +151,7 @@ const (
 	// one makes and drops partitions; the second number is of the table's name, and
 	// make_partition takes it too
 	lockPartitions = 6
+	lockEndpoints  = 7 // webhook endpoints are made one by one, so that they can be counted
 )
 
 // lockShared takes the show's lock for a change that others may make beside it.

@@ -100,7 +100,8 @@ func (s *Store) checkPlace(ctx context.Context, p place, first bool) error {
 	case err != nil || first:
 		return err
 	case old:
-		return waitlist.Refuse(waitlist.Closed, "what followed this event is kept no more (%d days); start again without after", streamDays)
+		return errors.Join(notifier.ErrTooOld, waitlist.Refuse(waitlist.Closed,
+			"what followed this event is kept no more (%d days); start again without after", streamDays))
 	case future:
 		return waitlist.Wrong("after", "after is not the id of an event of this stream; start again without it")
 	}

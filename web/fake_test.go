@@ -372,3 +372,20 @@ func (f *fakeStore) Grew() <-chan struct{} {
 	defer f.mu.Unlock()
 	return f.grew
 }
+
+func (f *fakeStore) PutEndpoint(ctx context.Context, id string, c notifier.EndpointChange) (notifier.Endpoint, bool, error) {
+	e := notifier.Endpoint{ID: id, URL: "https://shop.example", Secret: []byte("0123456789abcdef01234567"), CreatedAt: noon}
+	if c.Types != nil {
+		e.Types = *c.Types
+	}
+	return e, f.created, f.on(ctx, "PutEndpoint", id, c)
+}
+
+func (f *fakeStore) Endpoint(ctx context.Context, id string) (notifier.Endpoint, error) {
+	return notifier.Endpoint{ID: id, URL: "https://shop.example", Secret: []byte("secret"), CreatedAt: noon, FailingSince: &noon, DisabledAt: &later, Attempts: 3, LastError: "answered 500"},
+		f.on(ctx, "Endpoint", id)
+}
+
+func (f *fakeStore) DeleteEndpoint(ctx context.Context, id string) error {
+	return f.on(ctx, "DeleteEndpoint", id)
+}

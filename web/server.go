@@ -35,6 +35,10 @@ type Config struct {
 	// Events is the event stream, and Tail what tells that it grew.
 	Events notifier.Stream
 	Tail   Tail
+	// Endpoints keeps those who are told of events; EndpointGuard says which URLs
+	// may be called.
+	Endpoints     notifier.Endpoints
+	EndpointGuard EndpointGuard
 	// Answers keeps the answers to requests with an idempotency key, which are
 	// refused without it.
 	Answers Answers
@@ -200,6 +204,7 @@ func (s *Server) route() error {
 	s.claimCalls()
 	s.notificationCalls()
 	s.eventCalls()
+	s.webhookCalls()
 	s.announcementCalls()
 	s.inboxCalls()
 	s.meCalls()

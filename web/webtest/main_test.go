@@ -17,6 +17,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"fanline/delivery"
+	"fanline/delivery/dial"
 	"fanline/fanout"
 	"fanline/notifier"
 	"fanline/store"
@@ -99,7 +100,7 @@ func instanceOn(t testing.TB, url string, change ...func(*web.Config)) *instance
 		t.Fatal(err)
 	}
 	cfg := web.Config{
-		Lines: in.lines, Inbox: s, Stream: noStream{}, Messages: s, Deliveries: s, Events: s, Tail: notifier.NewTail(s, log), Answers: s, Recipients: s, Fans: fans,
+		Lines: in.lines, Inbox: s, Stream: noStream{}, Messages: s, Deliveries: s, Events: s, Tail: notifier.NewTail(s, log), Endpoints: s, EndpointGuard: dial.Guard{}, Answers: s, Recipients: s, Fans: fans,
 		Announcer: fanout.Announcer{Store: s, Fanout: fanout.New(nobody{}, log)},
 		APIKeys:   []web.APIKey{{Name: "shop", Secret: appKey}, {Name: "box", Secret: otherKey}}, Log: log,
 	}
