@@ -67,7 +67,9 @@ func newApp(ctx context.Context, s *settings, log *slog.Logger) (*app, error) {
 // join makes the parts; what it made before an error is close's to give back.
 func (a *app) join(ctx context.Context, s *settings) (err error) {
 	log := a.log
-	if a.store, err = store.Open(ctx, store.Config{URL: s.DatabaseURL, ReadThreshold: s.ReadThreshold, Log: log}); err != nil {
+	if a.store, err = store.Open(ctx, store.Config{
+		URL: s.DatabaseURL, ReadThreshold: s.ReadThreshold, Senders: s.senders(), Log: log,
+	}); err != nil {
 		return err
 	}
 	if a.dbClock, err = a.store.NewClock(ctx); err != nil {

@@ -190,6 +190,11 @@ func (s *settings) forDevelopment() bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+// senders are whom fans opt out of, by channel.
+func (s *settings) senders() map[notifier.Channel]string {
+	return map[notifier.Channel]string{notifier.SMS: s.TwilioFrom}
+}
+
 // providers makes those of the channels that are on, and says which are off and what
 // would switch them on. The caller closes them.
 func (s *settings) providers(log *slog.Logger) ([]delivery.Provider, error) {

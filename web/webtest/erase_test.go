@@ -26,6 +26,8 @@ func life(t *testing.T, in *instance) (past []string) {
 	body := func(more string) string { return `{"fan_id":"` + erased + `"` + more + `}` }
 	because := `,"reason":"promised to ` + erased + `, who wrote"`
 
+	contactOf(in, erased)
+
 	// In one show: moved, told, declined, given a turn, claimed, released, claimed, bought.
 	in.show("bought")
 	in.join("bought", "ben", "cyd")
