@@ -20,7 +20,8 @@
 //	outage_test.go   Redis, Postgres and the queue's listener away, and back
 //	stop_test.go     stopping as asked; readiness and metrics
 //	command_test.go  the other commands, and bad configuration
-//	dev_test.go      fanline dev
+//	dev_test.go      fanline dev, and its fan page
+//	manual_test.go   that the docs name what there is
 //	ship_test.go     what the image holds, built and run without one
 //	arch_test.go     which package may import which
 //

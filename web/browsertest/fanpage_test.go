@@ -175,6 +175,46 @@ func (c *chrome) tabTo(id string) {
 	c.t.Fatalf("Tab never comes to %s", id)
 }
 
+// pushScript stands in for the push service, which a browser without a network does
+// not reach: it makes a subscription as the browser would.
+const pushScript = `(() => {
+	let sub = null;
+	const made = (o) => ({
+		asked: new Uint8Array(o.applicationServerKey).length, unsubscribe: async () => (sub = null, true),
+		toJSON: () => ({ endpoint: "https://push.example.com/send/abc", keys: {
+			p256dh: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4", auth: "BTBZMqHH6r4Tts7J_aSIgg" } }),
+	});
+	PushManager.prototype.getSubscription = async () => sub;
+	PushManager.prototype.subscribe = async (o) => (sub = made(o));
+	return true;
+})()`
+
+func TestTheFanPageSubscribesToWebPush(t *testing.T) {
+	t.Parallel()
+	h := newClub(t, "ada")
+	c := h.fanPage("ada")
+	c.wait(`!document.getElementById("push") || document.getElementById("push").hidden`)
+	h.pushKey = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
+	c.allow("WebSocket connection to", "ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET")
+	h.restart()
+	c.open(h, "ada")
+	c.sees("This browser can tell you of your turns.")
+	run[bool](c, pushScript)
+	c.press("push-button")
+	c.sees("This browser tells you of your turns.")
+	device := run[string](c, `localStorage.getItem("fanline.device")`)
+	d, err := h.store.Device(t.Context(), "ada", device)
+	check(t, err)
+	if d.Platform != "webpush" || d.Token != "https://push.example.com/send/abc" {
+		t.Errorf("the device is %+v", d)
+	}
+	c.press("push-button")
+	c.sees("This browser can tell you of your turns.")
+	if _, err := h.store.Device(t.Context(), "ada", device); err == nil {
+		t.Error("the device is still there")
+	}
+}
+
 func TestATurnThatNobodyAnswersIsExplained(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -16,6 +16,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"fanline/delivery"
+	"fanline/fanout"
 	"fanline/store"
 	"fanline/store/storetest"
 	"fanline/waitlist"
@@ -40,6 +41,8 @@ type house struct {
 
 	refusing atomic.Int64 // how many more upgrades the door answers with 503
 	dials    atomic.Int64 // upgrades that came, also those refused
+	pushKey  string       // that of Web Push, from the next restart on
+	app      string       // a page of an app, at /app?fan=, which finds the fan's token at /my/fan-token
 	mu       sync.Mutex
 	sockets  map[net.Conn]bool
 
@@ -50,6 +53,7 @@ type house struct {
 type instance struct {
 	store    *store.Store
 	clock    *store.Clock
+	fanout   *fanout.Fanout
 	deadline *waitlist.Clock
 	lines    *waitlist.Service
 	hub      *delivery.Hub
@@ -86,14 +90,16 @@ func (h *house) open(addr string) {
 	h.instance = in
 	in.store = must(store.Open(h.t.Context(), store.Config{URL: h.db, Log: log}))(h.t)
 	in.clock = must(in.store.NewClock(h.t.Context()))(h.t)
-	in.deadline = waitlist.NewClock(in.store, log, func(*waitlist.Decided) { h.wake() })
-	in.lines = waitlist.NewService(in.store, in.deadline, func(...int64) { h.wake() })
+	in.fanout = fanout.New(waker{h}, log)
+	in.deadline = waitlist.NewClock(in.store, log, in.fanout.Decided)
+	in.lines = waitlist.NewService(in.store, in.deadline, in.fanout.Changed)
 	fans := must(web.NewTokenVerifier(web.FanAuth{Secret: fanSecret}, log))(h.t)
 	in.hub = must(delivery.NewHub(delivery.HubConfig{
 		Feed: in.store.Feed(), Lines: in.store.Lines(), Clock: in.clock, Acts: acts{in}, Verify: fans.Verify, Log: log,
 	}))(h.t)
 	server := must(web.New(web.Config{
 		Lines: in.lines, Inbox: in.store, Stream: in.hub, Answers: in.store, Sockets: signer{h}, Fans: fans,
+		Announcer: fanout.Announcer{Store: in.store, Fanout: in.fanout}, Recipients: in.store, WebPushKey: h.pushKey,
 		APIKeys: []web.APIKey{{Name: "shop", Secret: appKey}}, AllowedOrigins: []string{h.url}, Log: log,
 		Demo: demo.Handler(&stage{h}, log),
 	}))(h.t)
@@ -119,6 +125,7 @@ func (h *house) close() {
 	<-in.served
 	in.lines.Close()
 	in.deadline.Stop()
+	in.fanout.Wait()
 	in.clock.Stop()
 	in.store.Close()
 }
@@ -137,6 +144,16 @@ func (h *house) door(next http.Handler) http.Handler {
 		case strings.HasPrefix(r.URL.Path, "/empty"):
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = w.Write([]byte(`<!doctype html><title>empty</title><link rel="icon" href="data:,">`))
+			return
+		case r.URL.Path == "/app":
+			w.Header().Set("Content-Type", "text/html")
+			http.SetCookie(w, &http.Cookie{Name: "fan", Value: r.URL.Query().Get("fan")})
+			_, _ = w.Write([]byte(`<!doctype html><title>app</title><link rel="icon" href="data:,">` + h.app))
+			return
+		case r.URL.Path == "/my/fan-token":
+			if fan, err := r.Cookie("fan"); err == nil {
+				_, _ = w.Write([]byte(token(fan.Value, time.Hour)))
+			}
 			return
 		case r.URL.Path == "/v1/me/stream":
 			h.dials.Add(1)
@@ -168,6 +185,13 @@ func (h *house) cut() {
 	}
 	clear(h.sockets)
 }
+
+// waker is a registry of one instance.
+type waker struct{ h *house }
+
+func (w waker) WakeFans(context.Context, []int64) error { w.h.wake(); return nil }
+
+func (w waker) WakeAll(context.Context) error { w.h.wake(); return nil }
 
 type acts struct{ in *instance }
 

@@ -21,6 +21,8 @@ const SEEN_MOST = 4_000; // ids remembered, more than a replay has
 const HELD_MOST = 4_000; // frames that wait while the inbox is read
 const IDS_MOST = 500; // ids in one frame or call
 const SAMPLES_MOST = 8;
+const UNSURE_MS = 1_000; // how far the clocks, and the parts of an answer, may be apart
+const RECOUNT_MS = 250;
 const PROBE_EVERY = 5; // dials that fail before the token is doubted again
 
 /** FanlineError is a refusal: code is for programs, message for people. */
@@ -91,7 +93,8 @@ export class Fanline extends EventTarget {
   #lines = new Map();
   #acks = new Set(); // seen while there was no connection
   #unread = 0;
-  #counted = ""; // items created until then are in #unread
+  #countedAt = 0; // when the server was asked for #unread last
+  #recounting = false;
 
   constructor({ url, token, storage = null, storageKey = "fanline.cursor" }) {
     super();
@@ -164,7 +167,7 @@ export class Fanline extends EventTarget {
     if (kind) query.set("kind", kind);
     if (cursor) query.set("cursor", cursor);
     const page = await this.#call("GET", `/v1/me/inbox?${query}`);
-    this.#count(page.unread);
+    this.#counted(page.unread);
     return page;
   }
 
@@ -172,7 +175,7 @@ export class Fanline extends EventTarget {
   async read(ids) {
     let unread = this.#unread;
     for (const part of parts(ids)) ({ unread } = await this.#call("POST", "/v1/me/inbox/read", { ids: part }));
-    this.#count(unread);
+    this.#counted(unread);
     return unread;
   }
 
@@ -374,7 +377,6 @@ export class Fanline extends EventTarget {
         this.#seen.add(item.id);
         this.#noteTurn(item);
       }
-      this.#counted = page.items[0]?.created_at ?? "";
       this.#emit("inbox", page);
       const held = s.held;
       s.held = null;
@@ -387,7 +389,7 @@ export class Fanline extends EventTarget {
   #item(item) {
     if (!this.#seen.add(item.id)) return;
     this.#noteTurn(item);
-    if (!item.read_at && item.created_at > this.#counted) this.#count(this.#unread + 1);
+    if (!item.read_at) this.#countItem(item);
     this.#emit("item", item);
   }
 
@@ -481,6 +483,21 @@ export class Fanline extends EventTarget {
   #enter(state, detail = {}) {
     this.#state = state;
     this.#emit("state", { state, ...detail });
+  }
+
+  /** An item that came up about when the server counted may be in its count, or not: it is asked again, once for all. */
+  async #countItem(item) {
+    if (Date.parse(item.created_at) > this.#countedAt + UNSURE_MS) return this.#count(this.#unread + 1);
+    if (this.#recounting) return undefined;
+    this.#recounting = true;
+    await pause(RECOUNT_MS).done;
+    this.#recounting = false;
+    return this.inbox({ limit: 1 }).catch(() => {}); // the next item asks again
+  }
+
+  #counted(unread) {
+    this.#countedAt = this.serverNow();
+    this.#count(unread);
   }
 
   #count(unread) {
