@@ -32,6 +32,9 @@ var benchmarks = []benchmark{
 	{"inbox", "first pages of inboxes over HTTP, against the same", inboxes, true},
 	{"position", "a fan's place in a line of two million", position, true},
 	{"announce", "an announcement to a line of two million, and a fan's inbox after it", announce, true},
+	{"crossover", "what write and read cost, against the size of a wave", crossover, false},
+	{"import", "an import of many new fans", imports, false},
+	{"limiter", "permits of a provider's limit", limits, false},
 	{"flat", "a freed seat in lines of 40 to two million: statements, rows, bytes, time", flat, true},
 }
 
