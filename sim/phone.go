@@ -20,6 +20,7 @@ type phones struct {
 
 	mu     sync.Mutex
 	owners map[string]string // of addresses
+	given  int
 }
 
 // phoneKinds are the devices of the fans, in turn.
@@ -29,7 +30,8 @@ var phoneKinds = []struct{ platform, name string }{
 
 // give registers what a fan has. It is the same in every run, but for a laptop,
 // whose browser subscribes anew.
-func (p *phones) give(ctx context.Context, fan string, n int) error {
+func (p *phones) give(ctx context.Context, fan string) error {
+	n := p.next()
 	kind := phoneKinds[n%len(phoneKinds)]
 	seed := sha256.Sum256([]byte("phone of " + fan))
 	device := map[string]any{"platform": kind.platform, "token": hex.EncodeToString(seed[:])}
@@ -49,6 +51,13 @@ func (p *phones) give(ctx context.Context, fan string, n int) error {
 	}
 	_, err := p.s.app.Call(ctx, http.MethodPut, path+"/devices/"+strings.ToLower(kind.name), device, nil)
 	return err
+}
+
+func (p *phones) next() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.given++
+	return p.given
 }
 
 func (p *phones) own(fan string, addresses ...string) {
@@ -76,7 +85,10 @@ func (p *phones) ring(g providers.Got) {
 	if parts := strings.Split(g.ItemID, ":"); len(parts) == 3 {
 		show, seat = parts[1], seatName(parts[2])
 	}
-	title, _, _ := strings.Cut(g.Title+g.Body, "\n")
+	title := g.Title
+	if title == "" {
+		title, _, _ = strings.Cut(g.Body, "\n")
+	}
 	p.s.tale.tell(show, seat, verbAlert, "%s, %s: %s", fan, phoneWords[g.Channel], title)
 }
 
@@ -89,8 +101,8 @@ func (s *Story) setPhones(ctx context.Context, fans []string) error {
 	if s.phones == nil {
 		return nil
 	}
-	for n, fan := range fans[:min(len(fans), mostPhones)] {
-		if err := s.phones.give(ctx, fan, n); err != nil {
+	for _, fan := range fans[:min(len(fans), mostPhones)] {
+		if err := s.phones.give(ctx, fan); err != nil {
 			return fmt.Errorf("give %s a phone: %w", fan, err)
 		}
 	}
