@@ -28,8 +28,8 @@ type instance struct {
 	done chan error // how it ended, once
 }
 
-// serve starts one more instance and returns when it serves.
-func (b *bench) serve(ctx context.Context) (*instance, error) {
+// serve starts one more instance, with settings in place of the usual ones, and returns when it serves.
+func (b *bench) serve(ctx context.Context, env ...string) (*instance, error) {
 	log, err := os.Create(filepath.Join(b.dir, fmt.Sprintf("instance-%s-%d.log", b.progress.name, len(b.running))))
 	if err != nil {
 		return nil, err

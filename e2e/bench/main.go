@@ -32,6 +32,7 @@ var benchmarks = []benchmark{
 	{"inbox", "first pages of inboxes over HTTP, against the same", inboxes, true},
 	{"position", "a fan's place in a line of two million", position, true},
 	{"announce", "an announcement to a line of two million, and a fan's inbox after it", announce, true},
+	{"stampede", "20,000 seats at once, whose fans claim the moment they may", stampede, true},
 	{"crossover", "what write and read cost, against the size of a wave", crossover, false},
 	{"import", "an import of many new fans", imports, false},
 	{"limiter", "permits of a provider's limit", limits, false},
