@@ -39,6 +39,8 @@ type announcement struct {
 	Channels []string        `json:"channels"`
 }
 
+func (a *announcement) announcement() waitlist.NewAnnouncement { return waitlist.NewAnnouncement(*a) }
+
 func (s *Server) announcementCalls() {
 	call(s, accepting(doc("Messages", "POST", "/v1/shows/{show}/announcements", "announce", "Tell everyone in a show's line", 400, 404, 409, 410, 413, 415)), s.announce)
 }
@@ -53,7 +55,7 @@ func (s *Server) announce(ctx context.Context, in *announce) (*Answer[Announceme
 		return answer(http.StatusAccepted, Announcement{ID: a.ID, Strategy: a.Strategy})
 	}
 	keeps(ctx, taken)
-	a, created, err := s.cfg.Announcer.Announce(ctx, in.Show, waitlist.NewAnnouncement(in.Body.value))
+	a, created, err := s.cfg.Announcer.Announce(ctx, in.Show, in.Body.value.announcement())
 	if err != nil {
 		return nil, err
 	}
