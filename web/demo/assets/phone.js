@@ -10,6 +10,7 @@ const WARNINGS_S = [60, 30, 10];
 
 export class Phone {
   items = new Map();
+  known = false; // the inbox was read
   entries = null; // not read yet
   claims = new Map(); // held, by show
   older = null; // cursor of the inbox's next page
@@ -35,6 +36,7 @@ export class Phone {
     on("inbox", (page) => {
       this.items = new Map(page.items.map((i) => [i.id, i]));
       this.older = page.next_cursor;
+      this.known = true;
       this.look();
     });
     on("item", (item) => this.#heard(item));

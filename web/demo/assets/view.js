@@ -167,7 +167,7 @@ export class PhoneView {
   #inbox() {
     const p = this.#phone;
     const list = [...p.items.values()].sort((a, b) => (a.created_at < b.created_at ? 1 : a.created_at > b.created_at ? -1 : a.id < b.id ? 1 : -1));
-    $("inbox-empty").hidden = list.length > 0;
+    $("inbox-empty").hidden = !p.known || list.length > 0;
     $("older").hidden = !p.older;
     const texts = list.map((i) => this.#words(i));
     if (this.#put("inbox", [list.map((i) => [i.id, !i.read_at]), texts], list.map((i, n) => this.#item(i, texts[n])))) this.#rewatch();
