@@ -27,8 +27,7 @@ type Outbox interface {
 	Put(ctx context.Context, results []Result, mine bool, then []notifier.PlanArgs) error
 	// Deduplicated records that deliveries were asked for again.
 	Deduplicated(ctx context.Context, drafts []Draft) error
-	// NextChunk queues the chunk of an announcement that follows one, once. live is
-	// false when there is nothing more to send of it.
+	// NextChunk queues the chunk of an announcement that follows one, once.
 	NextChunk(ctx context.Context, a notifier.BlastArgs) error
 }
 
@@ -43,11 +42,12 @@ type Planned struct {
 	Through []int64
 }
 
-// LaterPlan has messages planned again at each step.
+// LaterPlan has messages planned again at their next step.
 type LaterPlan struct {
+	Step     int
 	Lane     notifier.Lane
 	Messages []int64
-	// Moment is what the steps are counted from, Latest when the last is.
+	// Moment is what the steps are counted from; none comes later than Latest.
 	Moment, Latest time.Time
 }
 

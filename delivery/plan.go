@@ -80,11 +80,11 @@ func (p *Pipeline) plan(a notifier.PlanArgs, parcels []Parcel, to map[int64]*Rec
 				sends[c].Fans = append(sends[c].Fans, x.FanNo)
 			}
 		}
-		switch {
-		case way.more && a.First:
-			planned.later(a.Lane, x)
-		case !way.more && !way.open && len(due) == 0:
+		unsettled := way.open || len(due) > 0
+		if !way.more && !unsettled {
 			planned.through(x)
+		} else if a.Step > 0 && (way.more || x.Lane == notifier.Transactional) {
+			planned.later(a, x)
 		}
 	}
 	for _, c := range p.channels {
@@ -104,10 +104,14 @@ func (planned *Planned) through(x *Parcel) {
 	}
 }
 
-// later has a message planned again at each of the steps to come.
-func (planned *Planned) later(l notifier.Lane, x *Parcel) {
+// later has a message planned again at the step to come: for what is due then, and
+// for its text, which goes when nothing is under way any more.
+func (planned *Planned) later(a notifier.PlanArgs, x *Parcel) {
+	if x.Item.Kind != notifier.KindMessage {
+		return
+	}
 	if planned.Later == nil {
-		planned.Later = &LaterPlan{Lane: l, Moment: x.Moment, Latest: x.Latest}
+		planned.Later = &LaterPlan{Step: a.Step + 1, Lane: a.Lane, Moment: x.Moment, Latest: x.Latest}
 	}
 	at := planned.Later
 	at.Messages = append(at.Messages, x.Item.Ref)

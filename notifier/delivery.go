@@ -39,6 +39,11 @@ var phaseRank = map[Phase]int{
 	PhaseSent: 4, PhaseDelivered: 5, PhaseFailed: 5, PhaseBounced: 6, PhaseOpened: 7,
 }
 
+// Phases are all of them, in the order in which they follow each other.
+var Phases = []Phase{
+	PhaseAccepted, PhaseQueued, PhaseThrottled, PhaseSkipped, PhaseDeduplicated, PhaseSent, PhaseDelivered, PhaseFailed, PhaseBounced, PhaseOpened,
+}
+
 // Precedes says whether a delivery in phase p may go on to next, which a provider
 // may tell of out of order and more than once.
 func (p Phase) Precedes(next Phase) bool { return phaseRank[p] < phaseRank[next] }

@@ -23,8 +23,9 @@ type PlanArgs struct {
 	To       int     `json:"to,omitempty"`
 	Fans     []int64 `json:"fans,omitempty"`
 	Messages []int64 `json:"messages,omitempty"`
-	// First: nothing was planned before, nor written down for later.
-	First bool `json:"first,omitempty"`
+	// Step is that of messages which are planned at each step as long as more may be
+	// due, from 1; 0: another look in between.
+	Step int `json:"step,omitempty"`
 }
 
 // Kind names the job.

@@ -68,7 +68,7 @@ type routeWorker struct {
 func (w *routeWorker) Work(ctx context.Context, job *river.Job[RouteArgs]) error {
 	for _, l := range Lanes {
 		if Queue(l) == job.Queue {
-			return worked(w.sender.Plan(ctx, PlanArgs{Lane: l, Messages: job.Args.Messages, First: true}))
+			return worked(w.sender.Plan(ctx, PlanArgs{Lane: l, Messages: job.Args.Messages, Step: 1}))
 		}
 	}
 	return river.JobSnooze(time.Minute) // of a lane that a later release has

@@ -53,11 +53,14 @@ func queueAlerts(b *pgx.Batch, w *waitlist.Wave) {
 		w.OpeningNo, w.N, ats, from, to, latests)
 }
 
-// alertMessages has messages planned again at the steps to come.
+// alertMessages has messages planned again at their next step, if there is one.
 func alertMessages(ctx context.Context, tx pgx.Tx, p *delivery.LaterPlan) error {
+	if p.Step > len(alertSteps) {
+		return nil
+	}
 	_, err := tx.Exec(ctx, `
-		INSERT INTO alerts (at, step, lane, messages, moment, latest) VALUES (least($1::timestamptz + $2, $3), 1, $4, $5, $1, $3)`,
-		p.Moment, alertSteps[1], p.Latest, p.Lane, p.Messages)
+		INSERT INTO alerts (at, step, lane, messages, moment, latest) VALUES (least($1::timestamptz + $2, $3), $4, $5, $6, $1, $3)`,
+		p.Moment, alertSteps[p.Step-1], p.Latest, p.Step, p.Lane, p.Messages)
 	return err
 }
 
@@ -102,7 +105,11 @@ func (s *Store) FireAlerts(ctx context.Context, channels []notifier.Channel, mos
 }
 
 func (a *alert) plan() notifier.PlanArgs {
-	return notifier.PlanArgs{Lane: a.lane, Opening: a.opening, N: a.n, From: a.from, To: a.to, Messages: a.messages}
+	args := notifier.PlanArgs{Lane: a.lane, Opening: a.opening, N: a.n, From: a.from, To: a.to, Messages: a.messages}
+	if a.messages != nil {
+		args.Step = a.step
+	}
+	return args
 }
 
 // moveAlerts moves alerts to their next step; after the last they are gone.
@@ -127,15 +134,14 @@ func moveAlerts(ctx context.Context, tx pgx.Tx, due []alert, channels []notifier
 }
 
 // next is the step that follows and its moment; 0 when there is none. Steps that
-// the half of a short window brings together are one. A turn needs those alone that
-// have a provider; a message is looked at to the last, when its text may go.
+// the half of a short window brings together are one, and those of channels without
+// a provider are left out. The plan of messages says by itself whether there is more.
 func (a *alert) next(channels []notifier.Channel) (step int, at time.Time) {
-	if len(channels) == 0 {
+	if len(channels) == 0 || a.messages != nil {
 		return 0, at
 	}
 	for step = a.step + 1; step < len(alertSteps); step++ {
 		switch {
-		case a.messages != nil:
 		case step == 2 && !slices.Contains(channels, notifier.SMS), step == 3 && !slices.Contains(channels, notifier.Email):
 			continue
 		}

@@ -6,15 +6,26 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"fanline/delivery"
 	"fanline/notifier"
 )
 
-const deliveryColumns = `encode(d.key, 'hex'), d.item, d.fan_no, d.channel, d.address_ref, d.phase, d.phases, d.created_at`
+// deliveryColumns are those of deliveries d. Their addresses are those of today,
+// "" where the fan has none any more.
+const deliveryColumns = `encode(d.key, 'hex'), d.item, d.fan_no, d.channel, coalesce(CASE d.channel
+		WHEN 'sms' THEN (SELECT f.phone FROM fans f WHERE f.fan_no = d.fan_no)
+		WHEN 'email' THEN (SELECT f.email FROM fans f WHERE f.fan_no = d.fan_no)
+		WHEN 'live' THEN ''
+		ELSE (SELECT v.token FROM devices v WHERE v.fan_no = d.fan_no AND v.device_id = d.address_ref) END, ''),
+	d.phase, d.phases, d.created_at`
 
 func scanDelivery(row pgx.CollectableRow) (d notifier.Delivery, err error) {
 	var phases []byte
 	if err := row.Scan(&d.ID, &d.ItemID, &d.FanNo, &d.Channel, &d.Address, &d.Phase, &phases, &d.At); err != nil {
 		return d, err
+	}
+	if d.Address != "" {
+		d.Address = delivery.Mask(d.Channel, d.Address)
 	}
 	return d, json.Unmarshal(phases, &d.Phases)
 }

@@ -48,7 +48,7 @@ func (s *Store) Parcels(ctx context.Context, b delivery.Batch, tried bool) ([]de
 // seenSQL is whether a fan f saw an item: acked or opened it, or read it.
 func seenSQL(kind, ref, at string) string {
 	return `(coalesce(` + at + ` < f.read_before, false)
-		OR EXISTS (SELECT FROM acks a WHERE a.fan_no = f.fan_no AND a.kind = ` + kind + ` AND a.ref = ` + ref + `)
+		OR EXISTS (SELECT FROM acks k WHERE k.fan_no = f.fan_no AND k.kind = ` + kind + ` AND k.ref = ` + ref + `)
 		OR EXISTS (SELECT FROM inbox_reads r WHERE r.fan_no = f.fan_no AND r.kind = ` + kind + ` AND r.ref = ` + ref + `))`
 }
 
@@ -126,7 +126,7 @@ func (t *turnRow) over() string {
 	switch {
 	case t.show.Cancelled:
 		return "cancelled"
-	case t.endedAs != waitlist.OpeningOpen:
+	case t.endedAs != waitlist.OpeningOpen && t.finalAt != nil && t.finalAt.Before(t.closes):
 		return string(t.endedAs)
 	case !t.now.Before(t.salesClose):
 		return "sales_closed"

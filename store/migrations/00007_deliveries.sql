@@ -32,7 +32,7 @@ CREATE INDEX deliveries_fan ON deliveries (fan_no, created_at);
 CREATE INDEX deliveries_provider ON deliveries (provider_id) WHERE provider_id IS NOT NULL;
 
 -- "See who of these is to be told by now": the turns k_from to k_to - 1 of a wave,
--- or messages. A row moves from step to step.
+-- or messages. A row of turns moves from step to step.
 CREATE TABLE alerts (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at         timestamptz NOT NULL,
