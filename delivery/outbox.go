@@ -64,6 +64,12 @@ type permits interface {
 	Slow(ctx context.Context, c notifier.Channel, retryAfter time.Duration)
 }
 
+// retires is what a RetireGuard does.
+type retires interface {
+	Note(c notifier.Channel, o Outcome)
+	May(c notifier.Channel) bool
+}
+
 // breaks is what Breakers do.
 type breaks interface {
 	Allow(c notifier.Channel) (done func(Outcome), wait time.Duration)

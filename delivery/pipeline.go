@@ -20,7 +20,7 @@ type PipelineConfig struct {
 	Keys       *Keys
 	Limits     permits
 	Breakers   breaks
-	Retire     retireGuard
+	Retire     retires
 	Clock      Clock
 	// Unsubscribe is the address that a token of Recipients.UnsubscribeToken is put
 	// behind; "" without one.

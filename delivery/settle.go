@@ -29,6 +29,7 @@ type deadAddress struct {
 // settle turns a provider's verdict into what happens to the delivery.
 func (c *chunk) settle(o *post, v Verdict) {
 	wait := max(v.RetryAfter, backoff(o.attempt))
+	c.p.cfg.Retire.Note(c.channel, v.Outcome)
 	switch v.Outcome {
 	case Accepted:
 		c.sent(o, v)
@@ -106,18 +107,14 @@ func (c *chunk) escalate(o *post) {
 	}
 }
 
-// retireGuard keeps a sudden rise of verdicts about addresses from retiring them:
-// it is we who are wrong then.
-type retireGuard interface {
-	// Note counts a verdict of a channel's provider.
-	Note(c notifier.Channel, o Outcome)
-	// May says whether addresses may be retired now.
-	May(c notifier.Channel) bool
-}
-
-// retire acts on the verdicts about addresses. Its faults are logged: the next
+// retire acts on the verdicts about addresses, when all of the chunk are known: where
+// there are suddenly too many, none is believed. Its faults are logged: the next
 // verdict comes with the next item.
 func (c *chunk) retire(ctx context.Context) {
+	if len(c.dead) == 0 {
+		return
+	}
+	believed := c.p.cfg.Retire.May(c.channel)
 	ctx, cancel := context.WithTimeout(ctx, recordEach)
 	defer cancel()
 	for _, d := range c.dead {
@@ -125,7 +122,7 @@ func (c *chunk) retire(ctx context.Context) {
 		switch to := c.p.cfg.Recipients; {
 		case d.v.Outcome == OptedOut:
 			err = to.OptOut(ctx, c.channel, d.address.To, d.v.Sender, d.v.Reason)
-		case !c.p.cfg.Retire.May(c.channel):
+		case !believed:
 			c.p.counts.Kept.Add(1)
 		case d.v.Outcome == OtherEnvironment:
 			err = to.UnuseDevice(ctx, d.FanNo, d.address, d.v.Reason)

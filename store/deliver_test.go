@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -485,4 +486,24 @@ func TestPostgresDecidesWhateverRedisKnows(t *testing.T) {
 		o.restart()
 	}
 	o.wantSent(notifier.APNs, tokens...)
+}
+
+// When all tokens are called bad it is we who are wrong: none is retired.
+func TestAThousandBadTokensRetireNone(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.guard = delivery.NewRetireGuard(slog.New(slog.DiscardHandler))
+	o.restart()
+	o.show("s", waitlist.PolicyChange{})
+	o.crowd(300)
+	o.channels[notifier.APNs].say(delivery.OtherEnvironment)
+	o.announce("s", "a1")
+	o.pass(6 * time.Second)
+	o.deliver()
+	if unused := o.strings(`SELECT device_id FROM devices WHERE NOT used`); len(unused) > 0 {
+		t.Errorf("%d devices are out of use", len(unused))
+	}
+	if n := len(o.channels[notifier.APNs].to()); n != 400 {
+		t.Errorf("%d attempts, want two for each of 200", n)
+	}
 }

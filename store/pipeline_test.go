@@ -32,6 +32,7 @@ type office struct {
 	online   whoIsOnline
 	channels map[notifier.Channel]*fakeProvider
 	retire   *retireSwitch
+	guard    *delivery.RetireGuard // in place of retire
 	limits   string
 	later    []laterJob
 }
@@ -134,10 +135,17 @@ func (o *office) restart() {
 	for _, f := range o.channels {
 		providers = append(providers, f)
 	}
+	var retire interface {
+		Note(notifier.Channel, delivery.Outcome)
+		May(notifier.Channel) bool
+	} = o.retire
+	if o.guard != nil {
+		retire = o.guard
+	}
 	o.p, err = delivery.NewPipeline(delivery.PipelineConfig{
 		Outbox: o.store, Recipients: o.store, Online: o.online, Providers: providers,
 		Keys:   delivery.NewKeys(delivery.KeysConfig{Redis: client, Database: "test", Log: quiet}),
-		Limits: delivery.NewLimits(limiter, cfg), Breakers: delivery.NewBreakers(quiet), Retire: o.retire,
+		Limits: delivery.NewLimits(limiter, cfg), Breakers: delivery.NewBreakers(quiet), Retire: retire,
 		Clock: benchClock{o.bench}, Unsubscribe: "https://tickets.example/u/", Log: quiet,
 	})
 	must(o.t, err)
