@@ -339,7 +339,7 @@ func TestAMovedTokenGetsNothingOfItsFormerOwner(t *testing.T) {
 	}
 	_, _, err := o.store.PutDevice(t.Context(), "bob", "phone", func(d *delivery.Device) error {
 		d.Platform, d.Token = notifier.APNs, token
-		return d.Check()
+		return d.Check(false)
 	})
 	must(t, err)
 	leases, err := o.store.Lease(t.Context(), []delivery.Draft{draft}, time.Second)

@@ -160,7 +160,7 @@ func (o *office) device(fan string, platform notifier.Channel, name string) stri
 	}
 	_, _, err := o.store.PutDevice(o.t.Context(), fan, name, func(d *delivery.Device) error {
 		d.Platform, d.Token = platform, token
-		return d.Check()
+		return d.Check(false)
 	})
 	must(o.t, err)
 	return token
