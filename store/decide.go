@@ -222,6 +222,9 @@ func (d *decision) missedIn(ctx context.Context, look []closedTurns) ([]int64, e
 	if err != nil {
 		return nil, err
 	}
+	if err := d.tellLapsed(ctx, lapsed); err != nil {
+		return nil, err
+	}
 	unreached, err := noteUnreached(ctx, d.tx, lapsed)
 	if err != nil {
 		return nil, err

@@ -245,3 +245,30 @@ func TestAPlaceThatIsNotOfTheStreamIsRefused(t *testing.T) {
 	must(t, err)
 	b.reader(100).want("entry.joined ben")
 }
+
+func TestTheStreamIsToldOfTurnsThatOpenedAndLapsed(t *testing.T) {
+	t.Parallel()
+	strategies(t, func(t *testing.T, st waitlist.Strategy) {
+		b := newStopped(t)
+		b.show("s", waitlist.PolicyChange{Strategy: waitlist.Some(st), ReleasePerS: waitlist.Some(waitlist.Milli(2000)), ClaimWindowS: waitlist.Some(60)})
+		b.join("s", "ada", "ben", "cyd")
+		r := b.reader(100, notifier.TurnOpened, notifier.TurnLapsed)
+		b.free("s", "o", 3)
+		b.decide()
+		must(t, b.store.TellOpened(t.Context()))
+		must(t, b.Leave(t.Context(), "s", "cyd")) // before the turn opens
+		for range 3 {
+			b.pass(500 * ms)
+			must(t, b.store.TellOpened(t.Context()))
+		}
+		want := []string{"turn.opened ada", "turn.opened ben"}
+		if st == waitlist.Read {
+			want = []string{"turn.opened"}
+		}
+		r.want(want...)
+		must(t, b.Decline(t.Context(), at("s", "o"), "ben"))
+		b.pass(2 * time.Minute)
+		must(t, b.store.TellOpened(t.Context()))
+		r.want("turn.lapsed ada")
+	})
+}

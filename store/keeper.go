@@ -9,11 +9,14 @@ import (
 const (
 	keeperEvery    = 10 * time.Second
 	keeperPatience = 10 * time.Second
+	// openedEvery is how late the stream may hear that a turn opened.
+	openedEvery = time.Second
 	// keeperMost is how many removals follow on each other at one tick.
 	keeperMost = 20
 )
 
-// Keeper removes what is kept for a time only, once that is over. Every process
+// Keeper removes what is kept for a time only, once that is over, and tells the
+// stream of what time alone brings about: that turns opened. Every process
 // may run one; each removal has one owner at a time.
 type Keeper struct {
 	s      *Store
@@ -28,7 +31,8 @@ func (s *Store) NewKeeper() *Keeper { return &Keeper{s: s, cancel: func() {}} }
 func (k *Keeper) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	k.cancel = cancel
-	k.wg.Go(func() { k.run(ctx) })
+	k.wg.Go(func() { k.run(ctx, keeperEvery, "remove what is over", k.clean) })
+	k.wg.Go(func() { k.run(ctx, openedEvery, "tell the stream of opened turns", k.s.TellOpened) })
 }
 
 // Stop waits for the removal in progress. It may be called twice, and without a
@@ -38,8 +42,9 @@ func (k *Keeper) Stop() {
 	k.wg.Wait()
 }
 
-func (k *Keeper) run(ctx context.Context) {
-	tick := time.NewTicker(keeperEvery)
+// run does a piece of work each time, within keeperPatience.
+func (k *Keeper) run(ctx context.Context, every time.Duration, what string, work func(context.Context) error) {
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	failing := false
 	for {
@@ -48,17 +53,17 @@ func (k *Keeper) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		err := k.clean(ctx)
+		once, cancel := context.WithTimeout(ctx, keeperPatience)
+		err := work(once)
+		cancel()
 		if err != nil && !failing && ctx.Err() == nil {
-			k.s.log.Error("remove what is over", "err", err)
+			k.s.log.Error(what, "err", err)
 		}
 		failing = err != nil
 	}
 }
 
 func (k *Keeper) clean(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, keeperPatience)
-	defer cancel()
 	if err := k.s.TurnPartitions(ctx); err != nil {
 		return err
 	}

@@ -151,6 +151,7 @@ const (
 	// one makes and drops partitions; the second number is of the table's name, and
 	// make_partition takes it too
 	lockPartitions = 6
+	lockOpened     = 8 // one tells the stream of a show's opened turns
 	lockEndpoints  = 7 // webhook endpoints are made one by one, so that they can be counted
 )
 

@@ -158,8 +158,8 @@ func (s *Store) readStream(ctx context.Context, q notifier.StreamQuery, after pl
 // severalFans is the data of a row that is about several fans, in parallel lists.
 type severalFans struct {
 	Fans    []int64 `json:"fans"`
-	Entries []int64 `json:"entries"`
-	Ats     []int64 `json:"ats"` // Unix milliseconds; absent: all at the row's time
+	Entries []int64 `json:"entries,omitempty"`
+	Ats     []int64 `json:"ats,omitempty"` // Unix milliseconds; absent: all at the row's time
 }
 
 // addTo adds the events of a row that lie behind after, up to limit in all.
