@@ -18,14 +18,21 @@ import (
 // cached puts a cache before a bench's store, over the Redis at url.
 func (b *bench) cached(url string) *store.Cache {
 	b.t.Helper()
-	rdb, err := store.OpenRedis(url)
-	must(b.t, err)
 	clock, err := b.store.NewClock(b.t.Context())
+	must(b.t, err)
+	b.t.Cleanup(clock.Stop)
+	return b.cachedBy(url, clock)
+}
+
+// cachedBy is cached by a clock.
+func (b *bench) cachedBy(url string, clock interface{ Now() time.Time }) *store.Cache {
+	b.t.Helper()
+	rdb, err := store.OpenRedis(url)
 	must(b.t, err)
 	c, err := b.store.NewCache(store.CacheConfig{Redis: rdb, Clock: clock, Log: slog.New(slog.DiscardHandler)})
 	must(b.t, err)
 	c.Start()
-	b.t.Cleanup(func() { c.Stop(); clock.Stop(); _ = rdb.Close() })
+	b.t.Cleanup(func() { c.Stop(); _ = rdb.Close() })
 	b.until("the cache hears the others", func() bool { before := c.Stats().Bypassed; b.peek(); return c.Stats().Bypassed == before })
 	return c
 }

@@ -1,7 +1,10 @@
 // Package store keeps everything in Postgres, behind the interfaces of the
 // packages that use it: waitlist.Store, notifier.Inbox, delivery.Feed and Lines,
 // fanout.Openings, web.Answers and admin.Records. It also opens the Redis that
-// others use (redis.go); nothing is kept there.
+// others use (redis.go), and keeps nothing there but copies: the inputs of verdicts,
+// entries and first pages of inboxes go through a Cache where there is one (cache.go,
+// docs/decisions/0010-cache.md). Who writes rows notes the keys that this makes stale
+// beside the statement (stale.go). Changes read nothing through it.
 //
 // Each method that changes something is one transaction that does one whole step:
 // rows, event and jobs together. Where one goes from show to show (EraseFan, Wake)
@@ -19,6 +22,6 @@
 // select by a turn's times repeat in the same integers.
 //
 // All methods may be called concurrently, but for those of Lines and Feed.News. The
-// goroutines are those of Clock and Keeper, which end with their Stop. The package
+// goroutines are those of Clock, Keeper and Cache, which end with their Stop. The package
 // imports waitlist, notifier and delivery, pgx, River, goose and go-redis.
 package store

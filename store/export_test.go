@@ -35,6 +35,12 @@ func (s *Store) Exec(ctx context.Context, sql string, args ...any) error {
 	return err
 }
 
+// ForgetAll empties the cache, for a test that changes the database behind its back.
+func (c *Cache) ForgetAll(ctx context.Context) error {
+	c.forgetAll()
+	return c.cfg.Redis.FlushAll(ctx).Err()
+}
+
 // Pool is the store's pool, for a test that looks behind it.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 

@@ -21,6 +21,7 @@ type bench struct {
 	t     testing.TB
 	url   string
 	store *store.Store
+	cache *store.Cache // which exec empties, or nil
 	// nudged are the shows that asked to be decided.
 	nudged chan int32
 	// starts is when its shows start.
@@ -143,5 +144,8 @@ func (b *bench) exec(sql string, args ...any) {
 	b.t.Helper()
 	if err := b.store.Exec(context.Background(), sql, args...); err != nil {
 		b.t.Fatal(err)
+	}
+	if b.cache != nil {
+		must(b.t, b.cache.ForgetAll(context.Background()))
 	}
 }

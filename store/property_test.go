@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"fanline/notifier"
+	"fanline/store/storetest"
 	"fanline/waitlist"
 )
 
@@ -21,10 +22,32 @@ func TestTheLineKeepsItsRules(t *testing.T) {
 	t.Parallel()
 	byDefault("rapid.checks", "40")
 	byDefault("rapid.steps", "40")
+	keepsItsRules(t, newStopped(t), 1<<30)
+}
+
+// TestTheLineKeepsItsRulesThroughACache has what is read come through the cache,
+// which forgets all when the test lets time pass and else only what writes make
+// stale. Ten shows will do.
+func TestTheLineKeepsItsRulesThroughACache(t *testing.T) {
+	t.Parallel()
+	byDefault("rapid.checks", "40")
+	byDefault("rapid.steps", "40")
 	b := newStopped(t)
+	b.cache = b.cachedBy(storetest.Redis(t), stoppedClock{b})
+	keepsItsRules(t, b, 10)
+}
+
+// stoppedClock is the clock of a stopped bench.
+type stoppedClock struct{ b *bench }
+
+func (c stoppedClock) Now() time.Time { return c.b.time() }
+
+func keepsItsRules(t *testing.T, b *bench, most int) {
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		n++
+		if n++; n > most {
+			return
+		}
 		p := newPlay(rt, b, fmt.Sprintf("show%d", n))
 		rt.Repeat(map[string]func(*rapid.T){"": p.check, "act": p.act})
 		p.rest(rt)
