@@ -38,7 +38,7 @@ var calls = []struct {
 	{false, "PATCH", "/v1/shows/s1/entries/ada", `{"party_size":2,"tier":"floor","move":"front","reason":"lost in the post"}`, 200, []string{"ChangeEntry"}},
 	{false, "DELETE", "/v1/shows/s1/entries/ada", "", 204, []string{"Leave"}},
 	{false, "DELETE", "/v1/shows/s1/entries/ada?removed=true&reason=tout", "", 204, []string{"Leave"}},
-	{false, "POST", "/v1/shows/s1/entries:import", `{"fan_id":"ada"}`, 200, []string{"Join"}},
+	{false, "POST", "/v1/shows/s1/entries:import", `{"fan_id":"ada"}`, 200, []string{"NameFans", "Join"}},
 	{false, "PUT", "/v1/shows/s1/openings/o1", goodOpening, 201, []string{"Record"}},
 	{false, "POST", "/v1/shows/s1/openings:batch", `{"openings":[{"id":"o1","quantity":2,"reason":"returned"}]}`, 200, []string{"Record"}},
 	{false, "GET", "/v1/shows/s1/openings", "", 200, []string{"Openings", "NewestWaves"}},
