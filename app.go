@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"fanline/delivery"
+	"fanline/delivery/kafka"
 	"fanline/delivery/webhook"
 	"fanline/fanout"
 	"fanline/notifier"
@@ -30,6 +31,7 @@ type app struct {
 	keeper   *store.Keeper
 	tail     *notifier.Tail
 	webhooks *webhook.Sender
+	kafka    *kafka.Exporter // nil: there is no Kafka
 	cache    *store.Cache
 	redis    redis.UniversalClient
 	registry *delivery.Registry
@@ -78,6 +80,13 @@ func (a *app) join(ctx context.Context, s *settings) (err error) {
 	store.LogRedis(log)
 	a.keeper = a.store.NewKeeper()
 	a.tail = notifier.NewTail(a.store, log)
+	if s.KafkaBrokers != "" {
+		if a.kafka, err = kafka.New(kafka.Config{
+			Brokers: list(s.KafkaBrokers), Topic: s.KafkaTopic, Store: a.store, Grew: a.tail.Grew, Log: log,
+		}); err != nil {
+			return &badConfig{"FANLINE_KAFKA_BROKERS", err.Error()}
+		}
+	}
 	a.webhooks = webhook.New(webhook.Config{Store: a.store, Grew: a.tail.Grew, Guard: s.guard(), Log: log})
 	if a.redis, err = store.OpenRedis(s.RedisURL); err != nil {
 		return &badConfig{"REDIS_URL", err.Error()}
@@ -195,6 +204,9 @@ func (a *app) start() error {
 	a.keeper.Start()
 	a.tail.Start()
 	a.webhooks.Start()
+	if a.kafka != nil {
+		a.kafka.Start()
+	}
 	a.cache.Start()
 	if err := a.bus.Start(ctx); err != nil {
 		return fmt.Errorf("start the queue: %w", err)
@@ -216,6 +228,9 @@ func (a *app) stop() {
 	a.lines.Close()
 	a.alerts.Stop()
 	stopped(a.log, "the queue", a.bus.Stop(ctx))
+	if a.kafka != nil {
+		a.kafka.Stop()
+	}
 	a.webhooks.Stop()
 	a.tail.Stop()
 	a.keeper.Stop()

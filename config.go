@@ -47,6 +47,9 @@ type settings struct {
 	// demo is the fan page, of dev alone.
 	demo http.Handler
 
+	KafkaBrokers string `env:"FANLINE_KAFKA_BROKERS" help:"Kafka to export the event stream to, as host:9092,..."`
+	KafkaTopic   string `env:"FANLINE_KAFKA_TOPIC" help:"The topic that events are written to."`
+
 	Log string `env:"FANLINE_LOG" default:"info" help:"Least level that is logged: debug, info, warn or error."`
 }
 
@@ -72,6 +75,9 @@ func (s *settings) check() error {
 	}
 	if _, err := delivery.ParseLimits(s.Limits); err != nil {
 		return &badConfig{"FANLINE_LIMITS", err.Error()}
+	}
+	if (s.KafkaBrokers == "") != (s.KafkaTopic == "") {
+		return &badConfig{"FANLINE_KAFKA_TOPIC", "goes together with FANLINE_KAFKA_BROKERS; set both or neither"}
 	}
 	if _, err := s.lanes(); err != nil {
 		return err
