@@ -146,6 +146,7 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 	}
 	metrics := prometheus.NewRegistry()
 	a.measure(metrics, a.limiter)
+	a.measureFollowers(metrics)
 	a.measurePipeline(metrics)
 	pages, err := a.newAdmin(s)
 	if err != nil {

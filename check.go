@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"fanline/delivery/kafka"
 	"fanline/store"
 )
 
@@ -38,6 +39,7 @@ func (c *checkCommand) Run(ctx context.Context) error {
 	for _, ch := range c.channels() {
 		rows = append(rows, ch.row())
 	}
+	rows = append(rows, c.kafkaRow())
 	return printRows(ctx, rows)
 }
 
@@ -46,6 +48,16 @@ type checkRow struct {
 	name string
 	look func(context.Context) error
 	off  string // why it is not looked at; "" where it is
+}
+
+// kafkaRow is how Kafka is looked at.
+func (c *checkCommand) kafkaRow() checkRow {
+	if c.KafkaBrokers == "" {
+		return checkRow{name: "kafka", off: "set FANLINE_KAFKA_BROKERS and FANLINE_KAFKA_TOPIC"}
+	}
+	return checkRow{name: "kafka", look: func(ctx context.Context) error {
+		return kafka.Check(ctx, list(c.KafkaBrokers), c.KafkaTopic)
+	}}
 }
 
 // row is how a channel is looked at.
