@@ -59,5 +59,6 @@
 //	shard.mu > Registry.mu
 //	Hub.mu, debts.mu and lines.mu are taken alone
 //
-// The package imports the standard library, notifier, coder/websocket, go-redis and phonenumbers.
+// The package imports the standard library, notifier, coder/websocket, go-redis, phonenumbers
+// and uniseg. The senders stand below it, a package each: apns, fcm, webpush, twilio, email.
 package delivery

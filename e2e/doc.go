@@ -20,6 +20,7 @@
 //	outage_test.go   Redis, Postgres and the queue's listener away, and back
 //	stop_test.go     stopping as asked; readiness and metrics
 //	command_test.go  the other commands, and bad configuration
+//	phones_test.go   messages that come by every channel, and the channels' settings
 //	dev_test.go      fanline dev, and its fan page
 //	manual_test.go   that the docs name what there is
 //	ship_test.go     what the image holds, built and run without one

@@ -16,7 +16,8 @@
 // by line. A person may play one of its fans (person.go).
 //
 // The package speaks the public API alone and imports no other package of
-// Fanline, so that what it can see is what any caller can see.
+// Fanline than its own sim/providers, the services behind phones and mailboxes, so
+// that what it can see is what any caller can see.
 //
 // App, Me, Fan, Crowd and Progress may be used concurrently. Every goroutine
 // ends with the Close or Kill of what started it, or with the context of
