@@ -84,7 +84,7 @@ func TestCheckLooksAtEachChannel(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	code, out = command(t, w.env(), "check")
-	if code != 0 || strings.Count(out, " ok") != 2 || strings.Count(out, " off ") != 5 || !strings.Contains(out, "FANLINE_SMTP_ADDR") {
+	if code != 0 || strings.Count(out, " ok") != 2 || strings.Count(out, " off ") != 6 || !strings.Contains(out, "FANLINE_SMTP_ADDR") {
 		t.Errorf("without channels, exit code %d:\n%s", code, out)
 	}
 	all.SMTP.Close()
