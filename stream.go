@@ -6,8 +6,9 @@ import (
 	"fanline/delivery/dial"
 )
 
-// guard says where connections to addresses that others chose may go.
-func (s *settings) guard() dial.Guard { return dial.Guard{} }
+// guard says where connections to addresses that others chose may go: in development,
+// to this machine too.
+func (s *settings) guard() dial.Guard { return dial.Guard{AllowLoopback: s.forDevelopment()} }
 
 // measureFollowers registers the figures of those who follow the stream.
 func (a *app) measureFollowers(reg prometheus.Registerer) {
