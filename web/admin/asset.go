@@ -49,6 +49,8 @@ func loadAssets() (served map[string]file, names map[string]string, err error) {
 // kindOf does not ask the machine's tables for what is served here.
 func kindOf(ext string) string {
 	switch ext {
+	case ".js":
+		return "text/javascript; charset=utf-8"
 	case ".css":
 		return "text/css; charset=utf-8"
 	case ".svg":
