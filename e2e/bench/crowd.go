@@ -21,11 +21,14 @@ type crowd struct {
 	came chan arrival
 }
 
+// backlog is the most items that a fan is sent who comes without a cursor.
+const backlog = 200
+
 // connect connects n fans, named prefix-0 and so on, to one instance. A fan counts as connected when the instance has
 // replayed what there was; not more than a few are replayed at once, since an instance turns away a crowd that comes
 // together.
 func connect(ctx context.Context, base, prefix string, n int) (*crowd, error) {
-	c := &crowd{fans: make([]*sim.Fan, n), came: make(chan arrival, 16*n)}
+	c := &crowd{fans: make([]*sim.Fan, n), came: make(chan arrival, backlog+16*n)}
 	errs := make([]error, n)
 	slots := make(chan struct{}, 32)
 	var wg sync.WaitGroup
