@@ -1,0 +1,98 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"fanline/sim"
+	"fanline/sim/providers"
+)
+
+// A blast through kill -9 at random moments, with Redis killed and empty in between:
+// nobody is missed, and whoever is sent it twice, since their process died between the
+// provider's answer and the record, has one alert.
+func TestABlastSurvivesKillNineAndTheLossOfRedis(t *testing.T) {
+	t.Parallel()
+	if *rounds < 2 {
+		t.Skip("takes minutes, in which the jobs of dead processes are waited for: it is of the long fault rounds")
+	}
+	const fans, kills = 5000, 10
+	r := random(t)
+	w := newWorldOn(t, 0, database(t))
+	all := must(providers.StartAll(providers.NewPhones(providers.PhonesConfig{Keep: 20_000})))(t)
+	t.Cleanup(all.Close)
+	for _, name := range []string{"A", "B"} {
+		in := w.newInstance(name)
+		in.env = append(phoneEnv(t, all), "FANLINE_PUBLIC_URL="+in.base, "FANLINE_LIMITS=fcm=400/s")
+		in.launch()
+		in.waitReady()
+	}
+	all.FCM.Always("", providers.Answer{Delay: 30 * time.Millisecond})
+	w.app = sim.NewApp([]string{w.in[0].base, w.in[1].base}, apiSecret, sim.WithHTTPClient(w.http), patience)
+	tokens := w.audience("s", fans)
+	must(w.app.Call(w.ctx, http.MethodPost, "/v1/shows/s/announcements",
+		map[string]any{"id": "a", "title": "Doors at seven", "body": "See you", "channels": []string{"fcm"}}, nil))(t)
+	must(all.Phones.Wait(w.ctx, func(providers.Got) bool { return true }))(t)
+	for n := range kills {
+		time.Sleep(time.Duration(r.Int64N(int64(2 * time.Second)))) // the moment is the point
+		in := w.in[n%2]
+		in.kill()
+		if n == kills/2 {
+			w.redis.Kill()
+			check(t, w.redis.Restart(w.ctx)) // with nothing in it
+		}
+		in.restart()
+	}
+	began := time.Now()
+	w.comesToNothing(3*time.Minute, func() (missed int) {
+		for _, token := range tokens {
+			if all.Phones.Accepted(providers.ChannelFCM, token) == 0 {
+				missed++
+			}
+		}
+		return missed
+	})
+	twice := 0
+	for _, token := range tokens {
+		if n := all.Phones.Shown(providers.ChannelFCM, token); n != 1 {
+			t.Errorf("%s shows %d alerts", token, n)
+		}
+		twice += all.Phones.Accepted(providers.ChannelFCM, token) - 1
+	}
+	t.Logf("all were sent it %v after the last kill; %d of %d twice, with the same key", time.Since(began), twice, fans)
+	if most := kills * 256; twice > most {
+		t.Errorf("%d sends were repeated; %d calls may have been under way", twice, most)
+	}
+}
+
+// audience is a line of fans with a device each, whose tokens it returns.
+func (w *world) audience(show string, n int) (tokens []string) {
+	w.t.Helper()
+	must(w.app.PutShow(w.ctx, show, sim.PutShow{Name: "Stadium", Venue: "Field", StartsAt: time.Now().Add(24 * time.Hour)}))(w.t)
+	must(w.app.Import(w.ctx, show, func(yield func(sim.Join) bool) {
+		for i := range n {
+			if !yield(sim.Join{FanID: fmt.Sprintf("f%05d", i)}) {
+				return
+			}
+		}
+	}, nil))(w.t)
+	w.sql(`
+		INSERT INTO devices (fan_no, device_id, platform, token, registered_at)
+		SELECT fan_no, 'phone', 'fcm', 'token-of-' || fan_id, clock_timestamp() - interval '1 hour' FROM fans`)
+	for i := range n {
+		tokens = append(tokens, fmt.Sprintf("token-of-f%05d", i))
+	}
+	return tokens
+}
+
+// comesToNothing waits until nothing is left.
+func (w *world) comesToNothing(patience time.Duration, left func() int) {
+	w.t.Helper()
+	for end := time.Now().Add(patience); left() > 0; time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(end) {
+			w.t.Fatalf("%d are left", left())
+		}
+	}
+}
