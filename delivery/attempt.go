@@ -9,6 +9,9 @@ import (
 	"fanline/notifier"
 )
 
+// tellEvery is how often Redis is told what was accepted.
+const tellEvery = 50 * time.Millisecond
+
 // attempt makes the attempts, many at a time, and begins none after until. What it
 // could not begin waits.
 func (c *chunk) attempt(ctx context.Context, posts []*post, until time.Time) {
@@ -24,7 +27,12 @@ func (c *chunk) attempt(ctx context.Context, posts []*post, until time.Time) {
 	})
 	defer stop()
 	var wg sync.WaitGroup
+	told := time.Now()
 	for {
+		if time.Since(told) > tellEvery {
+			c.tellKeys(ctx)
+			told = time.Now()
+		}
 		if posts = c.alive(posts); len(posts) == 0 {
 			break
 		}

@@ -39,6 +39,7 @@ type chunk struct {
 	mu       sync.Mutex
 	results  []Result
 	accepted []notifier.DeliveryKey
+	told     int // how many of accepted Redis was told
 	dead     []deadAddress
 	// next is when the first of what remains is to be attempted; zero: nothing does.
 	next time.Time
@@ -241,7 +242,7 @@ func (c *chunk) duplicates(ctx context.Context, posts []*post) error {
 func (c *chunk) finish(ctx context.Context) error {
 	// What was accepted is recorded also when the process stops.
 	ctx = context.WithoutCancel(ctx)
-	c.p.cfg.Keys.Sent(ctx, c.accepted)
+	c.tellKeys(ctx)
 	err := c.record(ctx)
 	c.retire(ctx)
 	if err != nil {
@@ -251,6 +252,16 @@ func (c *chunk) finish(ctx context.Context) error {
 		return nil
 	}
 	return &notifier.Later{After: max(0, c.next.Sub(c.p.cfg.Clock.Now()))}
+}
+
+// tellKeys tells Redis what was accepted: while the chunk is under way too, so that
+// little of it is attempted again when the process dies before the record.
+func (c *chunk) tellKeys(ctx context.Context) {
+	c.mu.Lock()
+	keys := slices.Clone(c.accepted[c.told:])
+	c.told = len(c.accepted)
+	c.mu.Unlock()
+	c.p.cfg.Keys.Sent(ctx, keys)
 }
 
 func (c *chunk) record(ctx context.Context) (err error) {

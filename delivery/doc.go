@@ -36,6 +36,13 @@
 // writes and removes its own field alone, so that the late end of an old one never hides a newer one. Of more than eight
 // connections of a fan the oldest end, wherever they are; while Redis is away each instance counts its own.
 //
+// Fans who are not looking are told through providers by the Pipeline, the lanes' Sender. Each delivery (an item, a fan,
+// an address) has one key; before each call Redis says what was sent and Postgres decides who may attempt it, for as long
+// as a lease. A provider is called again for a delivery it may have taken only with the same key, and marked as unsure;
+// what it took is recorded also while the process stops. Limits, breakers and slots are of a channel, queues of a lane
+// and channel, so that a provider that hangs delays its own deliveries alone. An address is retired by a verdict about
+// that address alone, and never while suddenly too many are called dead. Whoever looked is told no more.
+//
 // # Main path
 //
 // web authenticates, asks Hub.Full, upgrades and calls Hub.Serve (serve.go), which reads the socket until it ends; a
@@ -43,6 +50,10 @@
 // third that lives while there is something to do (act.go, join.go). One goroutine of the hub looks at the Feed and hands
 // notices to connections (look.go), one pushes what had to wait (due.go, schedule.go), one tells positions (lines.go, position.go).
 // cursor.go is what a cursor says, place.go who gets one.
+//
+// AlertClock fires alerts, which become plans: Pipeline.Plan (plan.go) finds out by which channels who is to be told now.
+// Pipeline.Send and Blast (chunk.go) lease a chunk's deliveries, attempt.go makes the attempts and settle.go turns
+// verdicts into what happens next. Outbox (outbox.go) is what store keeps of it.
 //
 // # Lifecycle
 //

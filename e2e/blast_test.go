@@ -39,6 +39,7 @@ func TestABlastSurvivesKillNineAndTheLossOfRedis(t *testing.T) {
 		time.Sleep(time.Duration(r.Int64N(int64(2 * time.Second)))) // the moment is the point
 		in := w.in[n%2]
 		in.kill()
+		t.Logf("killed %s after %d sends", in.name, all.Phones.Counts().Accepted)
 		if n == kills/2 {
 			w.redis.Kill()
 			check(t, w.redis.Restart(w.ctx)) // with nothing in it
@@ -54,6 +55,8 @@ func TestABlastSurvivesKillNineAndTheLossOfRedis(t *testing.T) {
 		}
 		return missed
 	})
+	// The jobs that were under way run again to their end.
+	w.comesToNothing(2*time.Minute, func() int { return w.queued() })
 	twice := 0
 	for _, token := range tokens {
 		if n := all.Phones.Shown(providers.ChannelFCM, token); n != 1 {
@@ -85,6 +88,12 @@ func (w *world) audience(show string, n int) (tokens []string) {
 		tokens = append(tokens, fmt.Sprintf("token-of-f%05d", i))
 	}
 	return tokens
+}
+
+// queued counts the jobs that are not done.
+func (w *world) queued() int {
+	w.t.Helper()
+	return int(w.sql(`UPDATE river_job SET id = id WHERE state NOT IN ('completed', 'discarded', 'cancelled')`))
 }
 
 // comesToNothing waits until nothing is left.

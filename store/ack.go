@@ -14,6 +14,11 @@ func (s *Store) Ack(ctx context.Context, fan string, ids []string) error {
 	return s.see(ctx, fan, ids, notifier.PhaseDelivered)
 }
 
+// Opened notes that a fan opened items from an alert: a look, too.
+func (s *Store) Opened(ctx context.Context, fan string, ids []string) error {
+	return s.see(ctx, fan, ids, notifier.PhaseOpened)
+}
+
 // see notes items as seen, and brings what went over a socket to a phase.
 func (s *Store) see(ctx context.Context, fan string, ids []string, phase notifier.Phase) error {
 	no, err := s.FanNo(ctx, fan)

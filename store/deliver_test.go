@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"fanline/delivery"
 	"fanline/notifier"
+	"fanline/store"
 	"fanline/store/storetest"
 	"fanline/waitlist"
 )
@@ -505,5 +507,44 @@ func TestAThousandBadTokensRetireNone(t *testing.T) {
 	}
 	if n := len(o.channels[notifier.APNs].to()); n != 400 {
 		t.Errorf("%d attempts, want two for each of 200", n)
+	}
+}
+
+// shaky is an Outbox whose Postgres is away for some records of what was sent.
+type shaky struct {
+	*store.Store
+	away atomic.Int32
+}
+
+func (s *shaky) Put(ctx context.Context, results []delivery.Result, mine bool, then []notifier.PlanArgs) error {
+	if mine && s.away.Add(-1) >= 0 {
+		return errors.New("postgres is away")
+	}
+	return s.Store.Put(ctx, results, mine, then)
+}
+
+func TestWhatAProviderTookIsNotSentAgainThoughPostgresWasAway(t *testing.T) {
+	t.Parallel()
+	for name, away := range map[string]int32{"for a moment": 2, "for longer than the job": 12} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOffice(t)
+			box := &shaky{Store: o.store}
+			o.outbox = box
+			o.restart()
+			token := o.device("ada", notifier.APNs, "phone")
+			o.send(urgent("ada", "Code 1"))
+			must(t, o.work(o.take()[0]))
+			box.away.Store(away)
+			a := notifier.SendArgs{Lane: notifier.Transactional, Channel: notifier.APNs, Messages: []int64{1}}
+			if err := o.p.Send(t.Context(), a); (err != nil) != (away > 2) {
+				t.Errorf("the job: %v", err)
+			}
+			o.pass(time.Minute)
+			a.Again = true
+			must(t, o.p.Send(t.Context(), a))
+			o.wantSent(notifier.APNs, token)
+			o.wantPhases("ada", "apns: accepted sent")
+		})
 	}
 }

@@ -34,6 +34,7 @@ type office struct {
 	retire   *retireSwitch
 	guard    *delivery.RetireGuard // in place of retire
 	limits   string
+	outbox   delivery.Outbox // in place of the store's
 	later    []laterJob
 }
 
@@ -142,8 +143,12 @@ func (o *office) restart() {
 	if o.guard != nil {
 		retire = o.guard
 	}
+	outbox := o.outbox
+	if outbox == nil {
+		outbox = o.store
+	}
 	o.p, err = delivery.NewPipeline(delivery.PipelineConfig{
-		Outbox: o.store, Recipients: o.store, Online: o.online, Providers: providers,
+		Outbox: outbox, Recipients: o.store, Online: o.online, Providers: providers,
 		Keys:   delivery.NewKeys(delivery.KeysConfig{Redis: client, Database: "test", Log: quiet}),
 		Limits: delivery.NewLimits(limiter, cfg), Breakers: delivery.NewBreakers(quiet), Retire: retire,
 		Clock: benchClock{o.bench}, Unsubscribe: "https://tickets.example/u/", Log: quiet,
