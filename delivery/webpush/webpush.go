@@ -96,6 +96,16 @@ const mostTTL = 28 * 24 * time.Hour
 
 // Send makes one attempt.
 func (p *Provider) Send(ctx context.Context, e *delivery.Envelope) delivery.Verdict {
+	v := p.send(ctx, e)
+	// Any fan may name a service that fails: that says nothing of the others.
+	if (v.Outcome == delivery.Retry || v.Outcome == delivery.Unsure) && !p.known(originOf(e.Address.To)) {
+		v.Outcome = delivery.AddressThrottled
+		v.RetryAfter = max(v.RetryAfter, busyWait)
+	}
+	return v
+}
+
+func (p *Provider) send(ctx context.Context, e *delivery.Envelope) delivery.Verdict {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
 	if err := p.guard.CheckURL(e.Address.To); err != nil {

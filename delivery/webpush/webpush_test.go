@@ -154,6 +154,18 @@ func TestAnUnknownServiceSpeaksForItsSubscriptionAlone(t *testing.T) {
 			t.Errorf("%s is known: %v", origin, got)
 		}
 	}
+	s := w.subscribe("ada", "")
+	w.p.cfg.AllowLoopback = false // now the fake is anybody's, though it can be called
+	for _, status := range []int{429, 500, 503} {
+		w.fake.Next(s.Endpoint, providers.Answer{Status: status})
+		if v := w.p.Send(t.Context(), envelope(s)); v.Outcome != delivery.AddressThrottled {
+			t.Errorf("%d of an unknown service: %+v", status, v)
+		}
+	}
+	w.fake.Close()
+	if v := w.p.Send(t.Context(), envelope(s)); v.Outcome != delivery.AddressThrottled || v.RetryAfter != busyWait {
+		t.Errorf("an unknown service that is not there: %+v", v)
+	}
 }
 
 func TestAnEndpointOnThisMachineOrInClearIsNotCalled(t *testing.T) {
