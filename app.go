@@ -43,6 +43,7 @@ type app struct {
 	limits   *delivery.Limits
 	breakers *delivery.Breakers
 	retire   *delivery.RetireGuard
+	feedback *delivery.Feedback
 	pipeline *delivery.Pipeline
 	alerts   *delivery.AlertClock
 	bus      *notifier.Bus
@@ -103,6 +104,9 @@ func (a *app) join(ctx context.Context, s *settings) (err error) {
 	if err := a.newPipeline(ctx, s); err != nil {
 		return err
 	}
+	if err := a.newFeedback(ctx, s); err != nil {
+		return err
+	}
 	if err := a.newBus(s); err != nil {
 		return err
 	}
@@ -148,13 +152,14 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 	a.measure(metrics, a.limiter)
 	a.measureFollowers(metrics)
 	a.measurePipeline(metrics)
+	a.measureFeedback(metrics)
 	pages, err := a.newAdmin(s)
 	if err != nil {
 		return err
 	}
 	server, err := web.New(web.Config{
 		Lines: a.lines, Inbox: a.store, Stream: a.hub, Answers: a.store, Recipients: a.store, Sockets: sockets{a},
-		Messages: &notifier.Intake{Messages: a.store, Changed: a.fanout.Changed}, Deliveries: a.store,
+		Messages: &notifier.Intake{Messages: a.store, Changed: a.fanout.Changed}, Deliveries: a.store, Callbacks: a.feedback,
 		Events: a.store, Tail: a.tail, Endpoints: a.store, EndpointGuard: s.guard(),
 		Announcer: fanout.Announcer{Store: a.store, Fanout: a.fanout},
 		APIKeys:   keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),
@@ -213,6 +218,7 @@ func (a *app) start() error {
 		return fmt.Errorf("start the queue: %w", err)
 	}
 	a.alerts.Start()
+	a.feedback.Start()
 	if err := a.hub.Start(ctx); err != nil {
 		return fmt.Errorf("start the hub: %w", err)
 	}
@@ -228,6 +234,7 @@ func (a *app) stop() {
 	stopped(a.log, "the public address", a.public.Shutdown(ctx))
 	a.lines.Close()
 	a.alerts.Stop()
+	a.feedback.Stop()
 	stopped(a.log, "the queue", a.bus.Stop(ctx))
 	if a.kafka != nil {
 		a.kafka.Stop()

@@ -120,11 +120,18 @@ func (s *settings) webPush() *channel {
 	}
 }
 
-func (s *settings) twilio() *channel {
+// twilioConfig is what Twilio gave, and where it calls back.
+func (s *settings) twilioConfig() twilio.Config {
 	callback := ""
 	if s.PublicURL != "" {
 		callback = strings.TrimRight(s.PublicURL, "/") + "/v1/callbacks/twilio"
 	}
+	return twilio.Config{
+		URL: s.TwilioURL, AccountSID: s.TwilioAccountSID, AuthToken: s.TwilioAuthToken, From: s.TwilioFrom, Callback: callback,
+	}
+}
+
+func (s *settings) twilio() *channel {
 	return &channel{
 		name: notifier.SMS, given: []string{s.TwilioURL, s.TwilioAccountSID, s.TwilioAuthToken, s.TwilioFrom},
 		needs: "FANLINE_TWILIO_ACCOUNT_SID, _AUTH_TOKEN and _FROM",
@@ -133,9 +140,7 @@ func (s *settings) twilio() *channel {
 			"From": "FANLINE_TWILIO_FROM", "Callback": "FANLINE_PUBLIC_URL",
 		},
 		make: func() (delivery.Provider, error) {
-			return provider(twilio.New(twilio.Config{
-				URL: s.TwilioURL, AccountSID: s.TwilioAccountSID, AuthToken: s.TwilioAuthToken, From: s.TwilioFrom, Callback: callback,
-			}))
+			return provider(twilio.New(s.twilioConfig()))
 		},
 	}
 }

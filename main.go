@@ -33,7 +33,10 @@ type cli struct {
 	Token       tokenCommand       `cmd:"" help:"Print a fan token for development."`
 	AdminHash   adminHashCommand   `cmd:"" help:"Read a password and print its hash, for FANLINE_ADMIN_USERS."`
 	WebPushKeys webPushKeysCommand `cmd:"" name:"webpush-keys" help:"Make a pair of keys for Web Push, as FANLINE_WEBPUSH_* settings."`
-	Version     versionCommand     `cmd:"" help:"Print the version and how it was built."`
+
+	CallbackSecrets callbackSecretsCommand `cmd:"" name:"callback-secrets" help:"Print what a mail service's and the fan app's calls are to be signed with."`
+
+	Version versionCommand `cmd:"" help:"Print the version and how it was built."`
 }
 
 // Exit codes of the contract.

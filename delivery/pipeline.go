@@ -66,6 +66,17 @@ type PipelineStats struct {
 	Duplicates, Misconfigured atomic.Int64
 	// Kept are addresses that a provider called dead while too many were.
 	Kept atomic.Int64
+
+	sentBy map[notifier.Channel]*atomic.Int64 // of all channels, made once
+}
+
+// SentBy is Sent by channel.
+func (s *PipelineStats) SentBy() map[notifier.Channel]int64 {
+	by := make(map[notifier.Channel]int64, len(s.sentBy))
+	for c, n := range s.sentBy {
+		by[c] = n.Load()
+	}
+	return by
 }
 
 // NewPipeline returns a Pipeline.
@@ -78,8 +89,10 @@ func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
 	orDefault(&cfg.CallTimeout, 10*time.Second)
 	orDefault(&cfg.CallsFor, 4*time.Second)
 	p := &Pipeline{cfg: cfg, providers: map[notifier.Channel]Provider{}, slots: map[slotKey]chan struct{}{}}
+	p.counts.sentBy = map[notifier.Channel]*atomic.Int64{}
 	for _, provider := range cfg.Providers {
 		c := provider.Channel()
+		p.counts.sentBy[c] = &atomic.Int64{}
 		p.providers[c], p.channels = provider, append(p.channels, c)
 		for _, l := range notifier.Lanes {
 			p.slots[slotKey{l, c}] = make(chan struct{}, callsOf[c])

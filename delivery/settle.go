@@ -58,6 +58,7 @@ func (c *chunk) settle(o *post, v Verdict) {
 
 func (c *chunk) sent(o *post, v Verdict) {
 	c.p.counts.Sent.Add(1)
+	c.p.counts.sentBy[c.channel].Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.accepted = append(c.accepted, o.Key)

@@ -30,6 +30,9 @@ type Inbox interface {
 	// MarkRead marks items read and returns how many are unread. Unknown ids are
 	// left alone.
 	MarkRead(ctx context.Context, fan string, ids []string) (unread int, err error)
+	// Opened notes that the fan opened items from an alert: they are told of those no
+	// more. Unknown ids are left alone.
+	Opened(ctx context.Context, fan string, ids []string) error
 	// MarkAllRead marks what existed before t read.
 	MarkAllRead(ctx context.Context, fan string, t time.Time) (unread int, err error)
 }

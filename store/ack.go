@@ -11,16 +11,18 @@ import (
 // what was told them over a socket is delivered. Ids that are no items are left
 // alone.
 func (s *Store) Ack(ctx context.Context, fan string, ids []string) error {
-	return s.see(ctx, fan, ids, notifier.PhaseDelivered)
+	return s.see(ctx, fan, ids, notifier.PhaseDelivered, `d.channel = 'live' AND d.phase = 'sent'`)
 }
 
-// Opened notes that a fan opened items from an alert: a look, too.
+// Opened is Ack for items that a fan opened from an alert: what was sent of them to
+// devices and addresses is opened, since none of it says which one it was.
 func (s *Store) Opened(ctx context.Context, fan string, ids []string) error {
-	return s.see(ctx, fan, ids, notifier.PhaseOpened)
+	return s.see(ctx, fan, ids, notifier.PhaseOpened, `d.channel <> 'live' AND d.state = 'sent' AND d.phase IN ('sent', 'delivered')`)
 }
 
-// see notes items as seen, and brings what went over a socket to a phase.
-func (s *Store) see(ctx context.Context, fan string, ids []string, phase notifier.Phase) error {
+// see notes items as seen, and brings their deliveries of which which is true to a
+// phase.
+func (s *Store) see(ctx context.Context, fan string, ids []string, phase notifier.Phase, which string) error {
 	no, err := s.FanNo(ctx, fan)
 	if err != nil {
 		return err
@@ -46,7 +48,7 @@ func (s *Store) see(ctx context.Context, fan string, ids []string, phase notifie
 		put AS (
 			UPDATE deliveries d SET phase = $5,
 				phases = d.phases || jsonb_build_object('phase', $5::text, 'at', `+stampSQL("now.at")+`)
-			FROM fresh, now WHERE d.ref = fresh.ref AND d.kind = fresh.kind AND d.fan_no = $1 AND d.channel = 'live' AND d.phase = 'sent'
+			FROM seen, now WHERE d.ref = seen.ref AND d.kind = seen.kind AND d.fan_no = $1 AND `+which+`
 			RETURNING d.*)`+deliveryEvents("put", "x.phase", "''"), no, kinds, shows, rest, string(phase))
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"fanline/delivery"
 	"fanline/notifier"
@@ -53,14 +54,21 @@ func (s *Store) OptOut(ctx context.Context, c notifier.Channel, address, sender,
 	if err != nil {
 		return err
 	}
-	return s.optOut(ctx, c, h, sender, "", reason)
+	_, err = optOut(ctx, s.pool, c, h, sender, "", reason)
+	return err
 }
 
-func (s *Store) optOut(ctx context.Context, c notifier.Channel, h addressHash, sender string, kind notifier.Kind, reason string) error {
-	_, err := s.pool.Exec(ctx, `
+// optOut says whether it is new.
+func optOut(ctx context.Context, q executor, c notifier.Channel, h addressHash, sender string, kind notifier.Kind, reason string) (bool, error) {
+	tag, err := q.Exec(ctx, `
 		INSERT INTO opt_outs (channel, address, sender, kind, reason, at)
 		VALUES ($1, $2, $3, $4, $5, clock_timestamp()) ON CONFLICT DO NOTHING`, c, h[:], sender, kind, reason)
-	return err
+	return tag.RowsAffected() > 0, err
+}
+
+// executor is a pool or a transaction.
+type executor interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
 // OptIn takes an OptOut of that sender back. What was stopped for every sender, and
@@ -70,7 +78,11 @@ func (s *Store) OptIn(ctx context.Context, c notifier.Channel, address, sender s
 	if err != nil {
 		return err
 	}
-	_, err = s.pool.Exec(ctx, `
+	return optIn(ctx, s.pool, c, h, sender)
+}
+
+func optIn(ctx context.Context, q executor, c notifier.Channel, h addressHash, sender string) error {
+	_, err := q.Exec(ctx, `
 		DELETE FROM opt_outs WHERE channel = $1 AND address = $2 AND sender = $3 AND kind = ''`, c, h[:], sender)
 	return err
 }
@@ -124,7 +136,8 @@ func (s *Store) Unsubscribe(ctx context.Context, token string) (notifier.Channel
 	if err != nil {
 		return "", "", err
 	}
-	return c, k, s.optOut(ctx, c, h, "", k, "unsubscribed")
+	_, err = optOut(ctx, s.pool, c, h, "", k, "unsubscribed")
+	return c, k, err
 }
 
 func (s *Store) readToken(ctx context.Context, token string) (c notifier.Channel, k notifier.Kind, h addressHash, err error) {

@@ -5,10 +5,11 @@ import (
 	"fmt"
 )
 
-// The secrets that the migration made.
+// The secrets that the migrations made.
 const (
 	secretAddresses   = "addresses"   // hashes addresses of opt-outs
 	secretUnsubscribe = "unsubscribe" // signs one-click opt-outs
+	secretCallbacks   = "callbacks"   // makes those that calls are signed with
 )
 
 func (s *Store) secret(ctx context.Context, name string) ([]byte, error) {

@@ -73,7 +73,7 @@ const (
 // areaOf goes by the path alone, also where no route is: nothing under /v1 can be
 // left open by mistake.
 func areaOf(path string) area {
-	if path == webPushKeyPath {
+	if path == webPushKeyPath || callbackPaths[path] != "" {
 		return areaOpen
 	}
 	segments := strings.SplitN(path, "/", 4)

@@ -68,6 +68,7 @@ var calls = []struct {
 	{true, "DELETE", "/v1/me/devices/phone", "", 204, []string{"ForgetDevice"}},
 	{false, "DELETE", "/v1/fans/ada", "", 204, []string{"FindFan", "EraseFan"}},
 	{true, "GET", "/v1/me/inbox?unread=true&kind=turn", "", 200, []string{"Items", "Wake"}},
+	{true, "POST", "/v1/me/inbox/opened", `{"ids":["turn:s1:o1"]}`, 204, []string{"Wake", "Opened"}},
 	{true, "POST", "/v1/me/inbox/read", `{"ids":["turn:s1:o1"]}`, 200, []string{"Wake", "MarkRead"}},
 	{true, "POST", "/v1/me/inbox/read", `{"all_before":"2026-09-01T12:00:00Z"}`, 200, []string{"Wake", "MarkAllRead"}},
 	{true, "GET", "/v1/me/entries", "", 200, []string{"FanEntries"}},

@@ -34,7 +34,7 @@ var (
 )
 
 // docsAreas are the tags in the order of the page.
-var docsAreas = []string{"Shows", "Line", "Openings", "Claims", "Messages", "Fans", "Fan", "Health"}
+var docsAreas = []string{"Shows", "Line", "Openings", "Claims", "Messages", "Fans", "Fan", "Providers", "Health"}
 
 type docsPage struct {
 	Version, Description string

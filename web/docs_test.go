@@ -87,7 +87,7 @@ func TestEveryExampleOfABodyIsAccepted(t *testing.T) {
 	for _, item := range newRig(t).server.api.OpenAPI().Paths {
 		for _, op := range operations(item) {
 			body, ok := bodies[op.OperationID]
-			if op.RequestBody != nil && !ok && op.OperationID != "import-entries" {
+			if op.RequestBody != nil && !ok && op.OperationID != "import-entries" && op.OperationID != "callback-twilio" {
 				t.Errorf("%s has no example of its body", op.OperationID)
 			}
 			if !ok {

@@ -119,6 +119,10 @@ var bodies = map[string]string{
 	"put-device":      `{"platform": "apns", "token": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}`,
 	"put-own-device": `{"platform": "webpush", "token": "https://push.example.com/send/dpH5lCsTSSM",
 		"keys": {"p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4", "auth": "BTBZMqHH6r4Tts7J_aSIgg"}}`,
+	"opened-inbox":   `{"ids": ["turn:tuesday-42:freed-7"]}`,
+	"callback-email": `{"event": "bounced", "message_id": "<8f14e45fceea167a5a36dedd4bea2543@tickets.example.com>", "bounce": "permanent", "code": "5.1.1"}`,
+	"callback-push":  `{"event": "opened", "delivery": "8f14e45fceea167a5a36dedd4bea2543"}`,
+
 	"read-inbox": `{"ids": ["turn:tuesday-42:freed-7"]}`,
 }
 

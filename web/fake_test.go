@@ -298,6 +298,10 @@ func (f *fakeInbox) MarkRead(ctx context.Context, fan string, ids []string) (int
 	return 4, f.on(ctx, "MarkRead", fan, ids)
 }
 
+func (f *fakeInbox) Opened(ctx context.Context, fan string, ids []string) error {
+	return f.on(ctx, "Opened", fan, ids)
+}
+
 func (f *fakeInbox) MarkAllRead(ctx context.Context, fan string, t time.Time) (int, error) {
 	return 5, f.on(ctx, "MarkAllRead", fan, t)
 }

@@ -97,7 +97,7 @@ func newRig(t *testing.T, change ...func(*Config)) *rig {
 	}
 	cfg := Config{
 		Lines: lines, Inbox: r.inbox, Announcer: fanout.Announcer{Store: r.store, Fanout: fanout.New(nobody{}, slog.New(slog.DiscardHandler))},
-		Stream: r.stream, Recipients: r.store, Messages: r.store, Deliveries: r.store, Events: r.store, Tail: r.store, Endpoints: r.store, EndpointGuard: netdial.Guard{}, APIKeys: []APIKey{{"box", "other-secret"}, {"shop", appSecret}}, Fans: fans,
+		Stream: r.stream, Recipients: r.store, Messages: r.store, Deliveries: r.store, Callbacks: r.store, Events: r.store, Tail: r.store, Endpoints: r.store, EndpointGuard: netdial.Guard{}, APIKeys: []APIKey{{"box", "other-secret"}, {"shop", appSecret}}, Fans: fans,
 		AllowedOrigins: []string{"https://fans.example"}, Log: slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Version: "v0",
 	}

@@ -32,6 +32,7 @@ type Unread struct {
 
 func (s *Server) inboxCalls() {
 	call(s, doc("Fan", "GET", "/v1/me/inbox", "get-inbox", "The inbox, newest first"), s.getInbox)
+	call(s, doc("Fan", "POST", "/v1/me/inbox/opened", "opened-inbox", "Items were opened from an alert: the fan has seen them", 400, 413, 415), s.openedInbox)
 	call(s, doc("Fan", "POST", "/v1/me/inbox/read", "read-inbox", "Mark items read", 400, 413, 415), s.readInbox)
 }
 
@@ -101,12 +102,41 @@ func (r *ReadRequest) check() error {
 		return waitlist.Wrong("ids", "send ids or all_before")
 	case r.IDs != nil && r.AllBefore != nil:
 		return waitlist.Wrong("all_before", "send ids or all_before, not both")
-	case len(r.IDs) > waitlist.MaxPerPage:
-		return waitlist.Wrong("ids", "ids has %d items; at most %d are allowed", len(r.IDs), waitlist.MaxPerPage)
 	case r.AllBefore != nil && r.AllBefore.Year() > 9999:
 		return waitlist.Wrong("all_before", "all_before must be an RFC 3339 time")
 	}
-	for i, id := range r.IDs {
+	return checkIDs(r.IDs)
+}
+
+// OpenedRequest names items that were opened from an alert.
+type OpenedRequest struct {
+	IDs []string `json:"ids" maxItems:"500" nullable:"false" example:"turn:tuesday-42:freed-7"`
+}
+
+type openedInbox struct {
+	Sent[OpenedRequest, OpenedRequest]
+}
+
+// openedInbox is an act of the fan, as reading the inbox is.
+func (s *Server) openedInbox(ctx context.Context, in *openedInbox) (*Nothing, error) {
+	ids := in.Body.value.IDs
+	if ids == nil {
+		return nil, waitlist.Wrong("ids", "send ids, a list of items' ids")
+	}
+	if err := checkIDs(ids); err != nil {
+		return nil, err
+	}
+	if err := s.cfg.Lines.Wake(ctx, fanOf(ctx)); err != nil {
+		return nil, err
+	}
+	return nil, s.cfg.Inbox.Opened(ctx, fanOf(ctx), ids)
+}
+
+func checkIDs(ids []string) error {
+	if len(ids) > waitlist.MaxPerPage {
+		return waitlist.Wrong("ids", "ids has %d items; at most %d are allowed", len(ids), waitlist.MaxPerPage)
+	}
+	for i, id := range ids {
 		if err := waitlist.CheckText(fmt.Sprintf("ids[%d]", i), id, true, maxItemID); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"mime"
@@ -188,7 +189,7 @@ func (s *Server) limits(c huma.Context, next func(huma.Context)) {
 	var body []byte
 	if takesBody || keyed { // a key goes by the body also where it means nothing
 		var p *Problem
-		if body, p = readBody(w, r, takesBody); p != nil {
+		if body, p = readBody(w, r, takesBody, maxBody); p != nil {
 			p.write(w)
 			return
 		}
@@ -204,7 +205,7 @@ func (s *Server) limits(c huma.Context, next func(huma.Context)) {
 	next(huma.WithContext(c, ctx))
 }
 
-func readBody(w http.ResponseWriter, r *http.Request, json bool) ([]byte, *Problem) {
+func readBody(w http.ResponseWriter, r *http.Request, json bool, most int64) ([]byte, *Problem) {
 	if json {
 		if p := checkType(r.Header, "application/json"); p != nil {
 			return nil, p
@@ -215,7 +216,7 @@ func readBody(w http.ResponseWriter, r *http.Request, json bool) ([]byte, *Probl
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyPatience))
 	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	if err != nil {
 		return nil, bodyProblem(err)
 	}
@@ -223,8 +224,8 @@ func readBody(w http.ResponseWriter, r *http.Request, json bool) ([]byte, *Probl
 }
 
 func bodyProblem(err error) *Problem {
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return refuse(tooLarge, "a body may have 1 MiB at most")
+	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return refuse(tooLarge, fmt.Sprintf("a body may have %d KiB at most", e.Limit>>10))
 	}
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
 		return unreadable(FieldError{"body", "the body took too long to arrive"}).header("Connection", "close")

@@ -39,6 +39,8 @@ type Config struct {
 	// may be called.
 	Endpoints     notifier.Endpoints
 	EndpointGuard EndpointGuard
+	// Callbacks take what services tell of deliveries; nil: nothing is believed.
+	Callbacks Callbacks
 	// Answers keeps the answers to requests with an idempotency key, which are
 	// refused without it.
 	Answers Answers
@@ -201,6 +203,7 @@ func (s *Server) route() error {
 	s.profileCalls()
 	s.deviceCalls()
 	s.unsubscribeCalls()
+	s.callbackCalls()
 	s.claimCalls()
 	s.notificationCalls()
 	s.eventCalls()
