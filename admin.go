@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"fanline/fanout"
 	"fanline/web/admin"
 )
 
@@ -38,7 +39,7 @@ func (a *app) newAdmin(s *settings) (*admin.Admin, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages, err := admin.New(admin.Config{Line: a.lines, Records: a.store, Users: users, PublicURL: s.PublicURL, Log: a.log})
+	pages, err := admin.New(admin.Config{Line: a.lines, Announcer: fanout.Announcer{Store: a.store, Fanout: a.fanout}, Records: a.store, Users: users, PublicURL: s.PublicURL, Log: a.log})
 	if err != nil {
 		return nil, &badConfig{"FANLINE_PUBLIC_URL", err.Error()}
 	}

@@ -40,3 +40,11 @@ func openOpenings(ctx context.Context, q querier, showNo int32, limit int) ([]wa
 		ORDER BY o.opening_no DESC LIMIT $2`, showNo, limit)
 	return all(rows, err, scanOpening)
 }
+
+// InLine is how many are in a show's line now, dormant ones and those who hold seats
+// too: those to whom an announcement goes.
+func (s *Store) InLine(ctx context.Context, showNo int32) (n int64, err error) {
+	err = s.pool.QueryRow(ctx, `
+		SELECT `+waitingIn("$1::int")+` + (SELECT count(*) FROM entries WHERE show_no = $1 AND state = 'holding')`, showNo).Scan(&n)
+	return n, err
+}

@@ -32,6 +32,7 @@ func (p *play) checkAll(t *rapid.T) {
 	p.checkItems(t)
 	p.checkClaims(t)
 	p.checkReports(t)
+	p.checkOrder(t)
 	p.checkStanding(t)
 }
 
@@ -271,6 +272,19 @@ func (p *play) checkReports(t *rapid.T) {
 			got = append(got, reports[i].Skipped)
 		}
 		same(t, "skipped by the waves of "+o.id, got, o.skipped)
+	}
+}
+
+// checkOrder replays every opening from what was stored of it.
+func (p *play) checkOrder(t *rapid.T) {
+	for _, o := range p.openings {
+		r, err := p.b.Order(t.Context(), p.ref(o), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Wrong != nil || r.Partly || r.More != 0 {
+			t.Fatalf("the replay of %s says: %+v", o.id, r.Wrong)
+		}
 	}
 }
 

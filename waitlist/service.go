@@ -15,6 +15,7 @@ type Store interface {
 	OpeningStore
 	TurnStore
 	TraceStore
+	OrderStore
 	ClaimStore
 	DecisionStore
 }

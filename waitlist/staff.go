@@ -19,6 +19,9 @@ const (
 	AuditRemove        AuditAct = "remove"
 	AuditGiveTurn      AuditAct = "give_turn"
 	AuditCancelOpening AuditAct = "cancel_opening"
+	AuditPolicy        AuditAct = "policy"
+	AuditTestSeat      AuditAct = "test_seat"
+	AuditAnnounce      AuditAct = "announce"
 )
 
 // Audit is one act of the staff: who did what to whom and why, and when. A Store

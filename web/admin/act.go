@@ -9,6 +9,19 @@ import (
 
 // lineWriter is what staff may change.
 type lineWriter interface {
+	lineChanger
+	Announcer
+}
+
+// writer is both halves of a lineWriter.
+type writer struct {
+	Line
+	Announcer
+}
+
+type lineChanger interface {
+	PutShow(ctx context.Context, id string, c waitlist.ShowChange) (waitlist.Show, bool, error)
+	Record(ctx context.Context, show string, o waitlist.NewOpening) (waitlist.Opening, bool, error)
 	Pause(ctx context.Context, show string, paused bool) error
 	ChangeEntry(ctx context.Context, show, fan string, c waitlist.EntryChange) (waitlist.Entry, error)
 	Remove(ctx context.Context, show, fan, reason string) error
@@ -22,7 +35,11 @@ type acts struct{ line lineWriter }
 
 // mayBeSilent says which acts need no reason.
 func mayBeSilent(act waitlist.AuditAct) bool {
-	return act == waitlist.AuditPause || act == waitlist.AuditResume
+	switch act {
+	case waitlist.AuditPause, waitlist.AuditResume, waitlist.AuditTestSeat, waitlist.AuditAnnounce:
+		return true
+	}
+	return false
 }
 
 // do carries out one act by whoever is logged in. f makes the one change.

@@ -14,10 +14,11 @@ import (
 	"fanline/waitlist"
 )
 
-// Config is what an Admin stands on. Line and Records are required.
+// Config is what an Admin stands on. Line, Announcer and Records are required.
 type Config struct {
-	Line    Line
-	Records Records
+	Line      Line
+	Announcer Announcer
+	Records   Records
 	// Users are who may log in; nil or empty: nobody.
 	Users *Users
 	// PublicURL is where browsers reach the program, if it is known. With
@@ -29,7 +30,14 @@ type Config struct {
 // Line is the line of a show; *waitlist.Service is one.
 type Line interface {
 	lineReader
-	lineWriter
+	lineChanger
+}
+
+// Announcer takes announcements; fanout.Announcer is one.
+type Announcer interface {
+	// Announce takes one for those who are in the show's line now. The same id again
+	// returns the one that stands.
+	Announce(ctx context.Context, show string, n waitlist.NewAnnouncement) (a waitlist.Announcement, created bool, err error)
 }
 
 type lineReader interface {
@@ -40,6 +48,7 @@ type lineReader interface {
 	Openings(ctx context.Context, show string, before int64, limit int) ([]waitlist.Opening, error)
 	WaveReports(ctx context.Context, ref waitlist.OpeningRef, before, limit int) ([]waitlist.WaveReport, error)
 	Verdict(ctx context.Context, ref waitlist.OpeningRef, fan string) (waitlist.Verdict, error)
+	Order(ctx context.Context, ref waitlist.OpeningRef, from int) (waitlist.OrderReport, error)
 }
 
 // Records is what the pages read beside it, and the sessions.
@@ -49,6 +58,10 @@ type Records interface {
 	Changes(ctx context.Context, e *waitlist.Entry, limit int) ([]waitlist.Change, error)
 	Seats(ctx context.Context, openingNo int64, limit int) ([]waitlist.Seat, error)
 	OpenOpenings(ctx context.Context, showNo int32, limit int) ([]waitlist.Opening, error)
+	Timeline(ctx context.Context, showNo int32, limit int) (waitlist.Timeline, error)
+	Rush(ctx context.Context, showNo int32, step time.Duration, steps int) (waitlist.Rush, error)
+	WaveEnds(ctx context.Context, o *waitlist.Opening, waves []waitlist.Wave) (map[int]waitlist.WaveEnds, error)
+	InLine(ctx context.Context, showNo int32) (int64, error)
 	Audits(ctx context.Context, f waitlist.AuditFilter) ([]waitlist.Audit, error)
 	sessionStore
 }
@@ -62,6 +75,7 @@ type Admin struct {
 	pages   *pages
 	log     *slog.Logger
 	https   bool
+	exports chan struct{} // lists being written
 	guard   *http.CrossOriginProtection
 	handler http.Handler
 }
@@ -73,12 +87,12 @@ const (
 
 // New returns an Admin, or an error that names what is wrong with cfg.
 func New(cfg Config) (*Admin, error) {
-	if cfg.Line == nil || cfg.Records == nil {
-		return nil, errors.New("admin: Line and Records are required")
+	if cfg.Line == nil || cfg.Announcer == nil || cfg.Records == nil {
+		return nil, errors.New("admin: Line, Announcer and Records are required")
 	}
 	a := &Admin{
-		line: cfg.Line, acts: acts{cfg.Line}, records: cfg.Records, users: cfg.Users, log: cfg.Log,
-		guard: http.NewCrossOriginProtection(),
+		line: cfg.Line, acts: acts{writer{cfg.Line, cfg.Announcer}}, records: cfg.Records, users: cfg.Users, log: cfg.Log,
+		guard: http.NewCrossOriginProtection(), exports: make(chan struct{}, exportsMost),
 	}
 	if a.log == nil {
 		a.log = slog.Default()
@@ -133,9 +147,18 @@ func (a *Admin) route() {
 			r.Get("/", a.page(a.show))
 			r.Post("/pause", a.page(a.pause))
 			r.Post("/resume", a.page(a.resume))
+			r.Get("/policy", a.page(a.policy))
+			r.Post("/policy", a.page(a.setPolicy))
+			r.Get("/seat", a.page(a.seatForm))
+			r.Post("/seat", a.page(a.freeSeat))
+			r.Get("/announce", a.page(a.announceForm))
+			r.Post("/announce", a.page(a.announce))
 			r.Get("/line", a.page(a.lineList))
+			r.Post("/line", a.page(a.actInLine))
+			r.Get("/line.csv", a.page(a.exportLine))
 			r.Get("/openings", a.page(a.openings))
 			r.Get("/openings/{opening}", a.page(a.opening))
+			r.Get("/openings/{opening}/order", a.page(a.order))
 			r.Get("/openings/{opening}/cancel", a.page(a.cancelForm))
 			r.Post("/openings/{opening}/cancel", a.page(a.cancel))
 			r.Get("/fans/{fan}", a.page(a.fan))

@@ -158,29 +158,36 @@ var fanActs = map[string]struct {
 }
 
 func (a *Admin) actOnFan(w http.ResponseWriter, r *http.Request) error {
-	act, ok := fanActs[param(r, "act")]
-	if !ok {
-		return waitlist.Refuse(waitlist.NotFound, "There is no such page.")
-	}
 	show, fan := param(r, "show"), param(r, "fan")
-	e, err := a.readEntry(r.Context(), show, fan)
-	if err != nil {
-		return err
-	}
-	if !e.State.InLine() {
-		return a.fanPage(w, r, waitlist.Refuse(waitlist.Conflict, "This fan is not in line any more (%s).", stateWords(e)))
-	}
-	audit := waitlist.Audit{Act: act.audit, ShowID: show, FanID: fan, Reason: r.PostForm.Get("reason")}
-	if act.audit == waitlist.AuditGiveTurn {
-		audit.OpeningID = r.PostForm.Get("opening")
-	}
-	err = a.acts.do(r.Context(), audit, func(ctx context.Context, line lineWriter, reason string) error {
-		return actOn(ctx, line, audit, reason)
-	})
+	x := &picked{Act: param(r, "act"), Reason: r.PostForm.Get("reason"), Opening: r.PostForm.Get("opening")}
+	x.FanID = fan
+	note, err := a.actFor(r, show, x)
 	if err != nil {
 		return a.fanPage(w, r, err)
 	}
-	return done(w, r, link("shows", show, "fans", fan), act.note)
+	return done(w, r, link("shows", show, "fans", fan), note)
+}
+
+// actFor does one act for a fan and returns the notice of it.
+func (a *Admin) actFor(r *http.Request, show string, x *picked) (note string, err error) {
+	act, ok := fanActs[x.Act]
+	if !ok {
+		return "", waitlist.Refuse(waitlist.NotFound, "There is no such page.")
+	}
+	e, err := a.readEntry(r.Context(), show, x.FanID)
+	if err != nil {
+		return "", err
+	}
+	if !e.State.InLine() {
+		return "", waitlist.Refuse(waitlist.Conflict, "This fan is not in line any more (%s).", stateWords(e))
+	}
+	audit := waitlist.Audit{Act: act.audit, ShowID: show, FanID: x.FanID, Reason: x.Reason}
+	if act.audit == waitlist.AuditGiveTurn {
+		audit.OpeningID = x.Opening
+	}
+	return act.note, a.acts.do(r.Context(), audit, func(ctx context.Context, line lineWriter, reason string) error {
+		return actOn(ctx, line, audit, reason)
+	})
 }
 
 // actOn makes the change that an audit names.

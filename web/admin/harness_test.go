@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"html"
 	"io"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"fanline/fanout"
 	"fanline/store"
 	"fanline/store/storetest"
 	"fanline/waitlist"
@@ -43,7 +45,8 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 		t.Fatal(err)
 	}
 	w.Service = waitlist.NewService(w.store, w, func(...int64) {})
-	cfg := Config{Line: w.Service, Records: w.store, Users: usersOf(t, "kim", "lee"), Log: slog.New(slog.NewTextHandler(w.logs, nil))}
+	spread := fanout.New(nobody{}, slog.New(slog.DiscardHandler))
+	cfg := Config{Line: w.Service, Announcer: fanout.Announcer{Store: w.store, Fanout: spread}, Records: w.store, Users: usersOf(t, "kim", "lee"), Log: slog.New(slog.NewTextHandler(w.logs, nil))}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -58,6 +61,12 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	t.Cleanup(func() { srv.Close(); w.Close(); w.store.Close() })
 	return w
 }
+
+// nobody is connected.
+type nobody struct{}
+
+func (nobody) WakeAll(context.Context) error           { return nil }
+func (nobody) WakeFans(context.Context, []int64) error { return nil }
 
 // usersOf makes users whose hashes cost nothing.
 func usersOf(t testing.TB, names ...string) *Users {

@@ -14,7 +14,17 @@ type linePage struct {
 	Entries []entryRow
 	First   bool   // the page begins at the front
 	Next    string // the page after this one; "" for the last
-	Fan     string // that was looked for and is not there
+	Here    string // this page's address, to come back to
+	CSV     string
+	Picked  *picked
+}
+
+// picked is a fan of the line with what can be done for them.
+type picked struct {
+	waitlist.Entry
+	Open []openingRow // of which a turn can be given
+	// As typed, after a refusal.
+	Act, Reason, Opening string
 }
 
 // choice is one of a list to choose from.
@@ -39,12 +49,20 @@ var lineStates = []choice{
 
 // lineList is the line itself by place, and finds one fan in it.
 func (a *Admin) lineList(w http.ResponseWriter, r *http.Request) error {
+	return a.linePage(w, r, nil, nil)
+}
+
+// linePage shows the line, with an act that was refused and why.
+func (a *Admin) linePage(w http.ResponseWriter, r *http.Request, tried *picked, failed error) error {
 	v := &view{Nav: "shows", Tab: "line"}
 	if err := a.withShow(r, v); err != nil {
 		return err
 	}
+	if err := v.failed(failed); err != nil {
+		return err
+	}
 	q := r.URL.Query()
-	body := linePage{State: stateOf(q.Get("state"))}
+	body := linePage{State: stateOf(q.Get("state")), Picked: tried}
 	if fan := q.Get("fan"); fan != "" {
 		found, err := a.hasEntry(r, v.Show.ID, fan)
 		if err != nil {
@@ -54,10 +72,13 @@ func (a *Admin) lineList(w http.ResponseWriter, r *http.Request) error {
 			http.Redirect(w, r, link("shows", v.Show.ID, "fans", fan), http.StatusSeeOther)
 			return nil
 		}
-		body.Fan, v.Status = fan, http.StatusNotFound
+		v.Status = http.StatusNotFound
 		v.Error = "No fan with the id “" + short(fan) + "” was ever in this line. Ids are exact, capitals too."
 	}
 	if err := a.fillLine(r, v, &body); err != nil {
+		return err
+	}
+	if err := a.fillPicked(r, v, &body); err != nil {
 		return err
 	}
 	v.Title, v.Body = "The line · "+v.Show.Name, body
@@ -74,6 +95,8 @@ func (a *Admin) fillLine(r *http.Request, v *view, body *linePage) error {
 		f.AfterPlace = &after
 	}
 	body.First = f.AfterPlace == nil
+	body.Here = r.URL.EscapedPath() + "?" + url.Values{"state": {body.State}, "after": {r.URL.Query().Get("after")}}.Encode()
+	body.CSV = link("shows", v.Show.ID, "line.csv") + "?" + url.Values{"state": {body.State}}.Encode()
 	entries, err := a.line.Entries(r.Context(), v.Show.ID, f)
 	if err != nil {
 		return err
@@ -86,6 +109,48 @@ func (a *Admin) fillLine(r *http.Request, v *view, body *linePage) error {
 		last := strconv.FormatInt(entries[len(entries)-1].Place, 10)
 		body.Next = link("shows", v.Show.ID, "line") + "?" + url.Values{"state": {body.State}, "after": {last}}.Encode()
 	}
+	return nil
+}
+
+// fillPicked reads the fan whom the address or a refused act names.
+func (a *Admin) fillPicked(r *http.Request, v *view, body *linePage) error {
+	fan := r.URL.Query().Get("pick")
+	if body.Picked != nil {
+		fan = body.Picked.FanID
+	}
+	if fan == "" {
+		return nil
+	}
+	e, err := a.readEntry(r.Context(), v.Show.ID, fan)
+	if err != nil {
+		return err
+	}
+	if body.Picked == nil {
+		body.Picked = &picked{}
+	}
+	body.Picked.Entry = e
+	if e.State != waitlist.Waiting {
+		return nil
+	}
+	open, err := a.records.OpenOpenings(r.Context(), v.Show.No, fanChoices)
+	for _, o := range open {
+		body.Picked.Open = append(body.Picked.Open, rowOf(o, v.Zone()))
+	}
+	return err
+}
+
+// actInLine does one act for a fan of the line and comes back to the same page.
+func (a *Admin) actInLine(w http.ResponseWriter, r *http.Request) error {
+	f := r.PostForm
+	tried := &picked{Act: f.Get("act"), Reason: f.Get("reason"), Opening: f.Get("opening")}
+	tried.FanID = f.Get("fan")
+	show := param(r, "show")
+	note, err := a.actFor(r, show, tried)
+	if err != nil {
+		return a.linePage(w, r, tried, err)
+	}
+	q := url.Values{"state": {stateOf(r.URL.Query().Get("state"))}, "after": {r.URL.Query().Get("after")}, "note": {note}}
+	http.Redirect(w, r, link("shows", show, "line")+"?"+q.Encode(), http.StatusSeeOther)
 	return nil
 }
 

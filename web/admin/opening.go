@@ -105,7 +105,44 @@ type waveRow struct {
 	Decided, Opens, Closes string
 	Fans                   int
 	From, To               int64
+	Ends                   []legend // how its turns stand or ended
+	Shares                 []bar    // the same, drawn
 	Skipped                string
+}
+
+// endsOf is how a wave's turns stand or ended, each with the colour of its state.
+func endsOf(n waitlist.WaveEnds) []legend {
+	var list []legend
+	for _, x := range []legend{
+		{waitlist.SpotBought, "bought", n.Bought},
+		{waitlist.SpotHolding, "seats held", n.Held},
+		{waitlist.SpotOpen, "open", n.Open},
+		{waitlist.SpotUpcoming, "to come", n.Upcoming},
+		{waitlist.SpotMissed, "lapsed", n.Lapsed},
+		{waitlist.SpotMissed, "declined", n.Declined},
+		{waitlist.SpotMissed, "seats given back", n.GaveBack},
+		{waitlist.SpotMissed, "cut short by the end", n.CutShort},
+		{waitlist.SpotGone, "left, removed or bought elsewhere", n.Gone},
+	} {
+		if x.N > 0 {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// sharesOf draws how turns ended, side by side.
+func sharesOf(ends []legend) []bar {
+	all, before := 0, 0
+	for _, x := range ends {
+		all += x.N
+	}
+	bars := make([]bar, len(ends))
+	for i, x := range ends {
+		bars[i] = bar{X: percent(float64(before) / float64(all)), W: percent(float64(x.N) / float64(all)), Shows: x.Shows}
+		before += x.N
+	}
+	return bars
 }
 
 // withOpening reads the show and the opening of the path.
@@ -155,12 +192,21 @@ func (a *Admin) fillWaves(r *http.Request, v *view, body *openingPage) error {
 		return err
 	}
 	waves, more := limited(waves, wavesPerPage)
+	plain := make([]waitlist.Wave, len(waves))
+	for i := range waves {
+		plain[i] = waves[i].Wave
+	}
+	ends, err := a.records.WaveEnds(r.Context(), &body.Opening, plain)
+	if err != nil {
+		return err
+	}
 	zone := v.Zone()
 	for _, x := range waves {
 		row := waveRow{
 			N: x.N, Decided: exact(x.DecidedAt, zone), Fans: x.Size, From: x.FromPlace, To: x.ToPlace,
-			Skipped: skippedWords(x.Skipped),
+			Skipped: skippedWords(x.Skipped), Ends: endsOf(ends[x.N]),
 		}
+		row.Shares = sharesOf(row.Ends)
 		if x.Size > 0 {
 			row.Opens, row.Closes = exact(x.OpensAt, zone), exact(x.ClosesAt, zone)
 		}

@@ -39,6 +39,9 @@ var notices = map[string]string{
 	"removed":  "Removed from the line.",
 	"given":    "The next turn of that opening goes to this fan.",
 	"cancel":   "The opening is cancelled.",
+	"policy":   "The policy is changed.",
+	"seat":     "The test seat is free: the next fans in line get their turn.",
+	"sent":     "The announcement is on its way to everyone in line.",
 }
 
 // pages are the templates and assets.

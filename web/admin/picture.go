@@ -22,6 +22,13 @@ type picture struct {
 	Whole   bool  // the cells are all of the line
 	Few     bool  // cells, so that they may be larger
 	Place   int64 // how far the open openings came
+	Waves   []landing
+}
+
+// landing is where a wave of an open opening came to in the whole line.
+type landing struct {
+	X     int64
+	Title string
 }
 
 type cell struct {
@@ -47,10 +54,12 @@ const (
 	fewCells   = 100
 )
 
-var spotNames = []struct {
+type spotNameOf struct {
 	shows waitlist.SpotState
 	name  string
-}{
+}
+
+var spotNames = []spotNameOf{
 	{waitlist.SpotBought, "bought"},
 	{waitlist.SpotHolding, "seats held"},
 	{waitlist.SpotOpen, "turn open"},
@@ -101,6 +110,27 @@ func draw(show *waitlist.Show, p *waitlist.Picture) picture {
 		d.drawLine(p)
 	}
 	return d
+}
+
+// landWaves marks where the newest waves of the open openings ended.
+func (d *picture) landWaves(t *waitlist.Timeline) {
+	if len(d.Picture.Line) == 0 {
+		return
+	}
+	first, last := firstPlace(&d.Picture), d.Picture.Line[len(d.Picture.Line)-1].To
+	for i := range t.Openings {
+		o := &t.Openings[i]
+		if o.State != waitlist.OpeningOpen {
+			continue
+		}
+		for j := range o.Waves {
+			w := &o.Waves[j]
+			if w.WalkedTo >= first && w.WalkedTo <= last {
+				x := (w.WalkedTo - first) * drawWidth / (last + 1 - first)
+				d.Waves = append(d.Waves, landing{x, fmt.Sprintf("wave %d of %s: %s, up to place %s", w.N, o.ID, plural(w.Size, "fan", "fans"), count(w.WalkedTo))})
+			}
+		}
+	}
 }
 
 func firstPlace(p *waitlist.Picture) int64 { return p.Line[0].From }

@@ -15,7 +15,6 @@ const (
 	entriesPerPage  = 50
 	openingsPerPage = 30
 	auditsPerPage   = 50
-	showOpenings    = 8  // on the show's own page
 	showNext        = 10 // fans there
 )
 
@@ -78,14 +77,15 @@ func statusOf(s *waitlist.Show) string {
 }
 
 type showPage struct {
-	Starts, SalesClose string
-	Over               bool // sales are closed
-	Status             string
-	Badges             []badge
-	Picture            picture
-	Openings           []openingRow
-	Next               []waitlist.Entry
-	Reason             string // as typed
+	Starts, Sales string
+	Status        string
+	Badges        []badge
+	Picture       picture
+	Timeline      *timeline
+	Plot          plot
+	SeatsLeft     int64
+	Next          []waitlist.Entry
+	Reason        string // as typed
 }
 
 func (a *Admin) show(w http.ResponseWriter, r *http.Request) error {
@@ -102,21 +102,48 @@ func (a *Admin) showPage(w http.ResponseWriter, r *http.Request, failed error) e
 		return err
 	}
 	body := showPage{
-		Starts: day(v.Show.StartsAt, v.Zone()), SalesClose: day(v.Show.SalesClose(), v.Zone()),
-		Over:   !time.Now().Before(v.Show.SalesClose()),
+		Starts: day(v.Show.StartsAt, v.Zone()), Sales: salesWords(v.Show, time.Now(), v.Zone()),
 		Status: statusOf(v.Show), Badges: policyWords(v.Show), Reason: r.PostForm.Get("reason"),
 	}
 	p, err := a.records.Picture(r.Context(), v.Show.ID)
 	if err != nil {
 		return err
 	}
-	body.Picture = draw(v.Show, &p)
-	if body.Openings, _, err = a.openingRows(r.Context(), v.Show, 0, showOpenings); err != nil {
+	body.Picture, body.SeatsLeft = draw(v.Show, &p), p.SeatsFree+p.SeatsHeld
+	if err := a.fillTimes(r, v, &body); err != nil {
 		return err
 	}
 	body.Next = nextInLine(p.Front, showNext)
 	v.Title, v.Body = v.Show.Name, body
 	return a.render(w, r, "show", v)
+}
+
+// salesWords says when sales close.
+func salesWords(s *waitlist.Show, now time.Time, zone *time.Location) string {
+	at := s.SalesClose()
+	switch {
+	case !now.Before(at):
+		return "sales closed " + day(at, zone)
+	case at.Equal(s.StartsAt):
+		return "sales close at the start, in " + roughly(at.Sub(now))
+	}
+	return "sales close " + day(at, zone) + ", in " + roughly(at.Sub(now))
+}
+
+// fillTimes draws what happened lately.
+func (a *Admin) fillTimes(r *http.Request, v *view, body *showPage) error {
+	t, err := a.records.Timeline(r.Context(), v.Show.No, trackMost)
+	if err != nil {
+		return err
+	}
+	rush, err := a.records.Rush(r.Context(), v.Show.No, plotStep, plotSteps)
+	if err != nil {
+		return err
+	}
+	body.Timeline = drawTimeline(&t, v.Zone())
+	body.Picture.landWaves(&t)
+	body.Plot = drawPlot(&rush, v.Show.Policy.ReleasePerS, v.Zone())
+	return nil
 }
 
 // nextInLine are the first active ones of the front.

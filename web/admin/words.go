@@ -137,6 +137,12 @@ func actWords(a waitlist.AuditAct) string {
 		return "gave the next turn"
 	case waitlist.AuditCancelOpening:
 		return "cancelled the opening"
+	case waitlist.AuditPolicy:
+		return "changed the policy"
+	case waitlist.AuditTestSeat:
+		return "freed a test seat"
+	case waitlist.AuditAnnounce:
+		return "announced to the line"
 	}
 	return string(a)
 }
