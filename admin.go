@@ -39,7 +39,13 @@ func (a *app) newAdmin(s *settings) (*admin.Admin, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages, err := admin.New(admin.Config{Line: a.lines, Announcer: fanout.Announcer{Store: a.store, Fanout: a.fanout}, Records: a.store, Users: users, PublicURL: s.PublicURL, Log: a.log})
+	if a.jobs, err = a.newJobs(); err != nil {
+		return nil, err
+	}
+	pages, err := admin.New(admin.Config{
+		Line: a.lines, Announcer: fanout.Announcer{Store: a.store, Fanout: a.fanout}, Records: a.store, Users: users, PublicURL: s.PublicURL,
+		Engine: engine{a}, Jobs: a.jobs, Log: a.log,
+	})
 	if err != nil {
 		return nil, &badConfig{"FANLINE_PUBLIC_URL", err.Error()}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
+	"riverqueue.com/riverui"
 
 	"fanline/delivery"
 	"fanline/delivery/kafka"
@@ -19,6 +20,7 @@ import (
 	"fanline/store"
 	"fanline/waitlist"
 	"fanline/web"
+	"fanline/web/admin"
 )
 
 // app is one instance, its parts in the order in which they start. They stop in
@@ -49,6 +51,9 @@ type app struct {
 	bus      *notifier.Bus
 	fans     *web.TokenVerifier
 	hub      *delivery.Hub
+	jobs     *riverui.Handler
+	endJobs  context.CancelFunc
+	pages    *admin.Admin
 	public   *web.Listener
 	ops      *web.Listener
 }
@@ -153,8 +158,7 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 	a.measureFollowers(metrics)
 	a.measurePipeline(metrics)
 	a.measureFeedback(metrics)
-	pages, err := a.newAdmin(s)
-	if err != nil {
+	if a.pages, err = a.newAdmin(s); err != nil {
 		return err
 	}
 	server, err := web.New(web.Config{
@@ -164,7 +168,7 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 		Announcer: fanout.Announcer{Store: a.store, Fanout: a.fanout},
 		APIKeys:   keys, Fans: a.fans, AllowedOrigins: list(s.AllowedOrigins),
 		ClaimLimit: claimLimit{a.limiter, s.ClaimsPerS},
-		Admin:      pages.Handler(),
+		Admin:      a.pages.Handler(),
 		Demo:       s.demo, WebPushKey: s.webPushKey(), LocalPush: s.forDevelopment(),
 		Ready: a.ready, Metrics: metrics, Log: a.log, Version: version, Build: build(),
 	})
@@ -219,6 +223,11 @@ func (a *app) start() error {
 	}
 	a.alerts.Start()
 	a.feedback.Start()
+	jobs, end := context.WithCancel(ctx)
+	a.endJobs = end
+	if err := a.jobs.Start(jobs); err != nil {
+		return fmt.Errorf("start the jobs' pages: %w", err)
+	}
 	if err := a.hub.Start(ctx); err != nil {
 		return fmt.Errorf("start the hub: %w", err)
 	}
@@ -231,7 +240,9 @@ func (a *app) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	stopped(a.log, "the hub", a.hub.Stop(ctx))
+	a.pages.Stop()
 	stopped(a.log, "the public address", a.public.Shutdown(ctx))
+	a.endJobs()
 	a.lines.Close()
 	a.alerts.Stop()
 	a.feedback.Stop()
@@ -257,6 +268,9 @@ func (a *app) close() {
 		if l != nil {
 			stopped(a.log, "an address", l.Shutdown(ctx))
 		}
+	}
+	if a.endJobs != nil {
+		a.endJobs()
 	}
 	if a.fans != nil {
 		a.fans.Close()

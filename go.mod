@@ -83,7 +83,7 @@ require (
 	google.golang.org/protobuf v1.36.12 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
 	mvdan.cc/gofumpt v0.12.0 // indirect
-	riverqueue.com/riverui v0.22.0 // indirect
+	riverqueue.com/riverui v0.22.0
 )
 
 tool (

@@ -19,6 +19,7 @@ type Limiter interface {
 	Take(ctx context.Context, name string, limit ratelimit.Limit, n int) (granted int, retryAfter time.Duration, err error)
 	InForce(ctx context.Context, name string, configured int) ratelimit.Force
 	Lower(ctx context.Context, name string, configured int, pause time.Duration) ratelimit.Force
+	Used(ctx context.Context, name string, per time.Duration) int
 }
 
 // LimitsConfig are the limits of providers.
@@ -262,6 +263,8 @@ type LimitState struct {
 	Configured, InForce ratelimit.Limit
 	Pause               time.Duration
 	Limited             bool // by configuration
+	// Used is how many permits were taken in the last of the limit's spans.
+	Used int
 }
 
 // State returns the limit of a channel as it is now.
@@ -269,7 +272,10 @@ func (l *Limits) State(ctx context.Context, c notifier.Channel) LimitState {
 	limit := l.configured(c)
 	force := l.limiter.InForce(ctx, limitName(c), limit.N)
 	_, limited := l.cfg.Of[c]
-	return LimitState{limit, ratelimit.Limit{N: force.N, Per: limit.Per}, force.Pause, limited}
+	return LimitState{
+		Configured: limit, InForce: ratelimit.Limit{N: force.N, Per: limit.Per}, Pause: force.Pause, Limited: limited,
+		Used: l.limiter.Used(ctx, limitName(c), limit.Per),
+	}
 }
 
 // Refused counts the times when there was no permit.

@@ -58,6 +58,8 @@ func (w *window) since(t time.Time) (n int) {
 	return n
 }
 
+func (w *window) Used(context.Context, string, time.Duration) int { return 0 }
+
 func (w *window) InForce(_ context.Context, name string, configured int) ratelimit.Force {
 	w.mu.Lock()
 	defer w.mu.Unlock()

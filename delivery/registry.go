@@ -154,7 +154,10 @@ func (r *Registry) Stop(ctx context.Context) error {
 // withdraw ends the lease first: a fan's connections without it count for nothing.
 func (r *Registry) withdraw(ctx context.Context) error {
 	err := r.do(ctx, func(ctx context.Context) error {
-		return r.cfg.Redis.Del(ctx, leaseKey(r.cfg.Instance)).Err()
+		if err := r.cfg.Redis.Del(ctx, leaseKey(r.cfg.Instance)).Err(); err != nil {
+			return err
+		}
+		return r.cfg.Redis.HDel(ctx, censusKey, r.cfg.Instance).Err()
 	})
 	r.mu.Lock()
 	for fan, conns := range r.connections {

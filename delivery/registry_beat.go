@@ -36,6 +36,7 @@ func (r *Registry) beatLoop(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		r.fault.note(ctx, "renew the lease of this instance", r.beat(ctx))
+		r.fault.note(ctx, "tell this instance's figures", r.noteCensus(ctx))
 		select {
 		case <-ctx.Done():
 			return

@@ -28,6 +28,13 @@ func audited(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
+// NoteAct writes an audit of what is done beside the line's own transactions.
+func (s *Store) NoteAct(ctx context.Context, a waitlist.Audit) error {
+	_, err := s.pool.Exec(ctx, `
+		INSERT INTO audit (at, who, act, reason) VALUES (clock_timestamp(), $1, $2, $3)`, a.Who, string(a.Act), a.Reason)
+	return err
+}
+
 // Audits returns a page of the audit log, newest first.
 func (s *Store) Audits(ctx context.Context, f waitlist.AuditFilter) ([]waitlist.Audit, error) {
 	rows, err := s.pool.Query(ctx, `
@@ -38,7 +45,8 @@ func (s *Store) Audits(ctx context.Context, f waitlist.AuditFilter) ([]waitlist.
 			AND ($2 = '' OR a.show_no = (SELECT show_no FROM shows WHERE show_id = $2))
 			AND ($3 = '' OR o.opening_id = $3)
 			AND ($4 = '' OR a.fan_no = (SELECT fan_no FROM fans WHERE fan_id = $4))
-		ORDER BY a.id DESC LIMIT $5`, f.Before, f.ShowID, f.OpeningID, f.FanID, f.Limit)
+			AND ($5 = '' OR a.who = $5)
+		ORDER BY a.id DESC LIMIT $6`, f.Before, f.ShowID, f.OpeningID, f.FanID, f.Who, f.Limit)
 	return all(rows, err, func(row pgx.CollectableRow) (a waitlist.Audit, err error) {
 		err = row.Scan(&a.ID, &a.At, &a.Who, &a.Act, &a.Reason, &a.Erased,
 			&a.ShowID, &a.ShowName, &a.TimeZone, &a.OpeningID, &a.FanID)

@@ -2,36 +2,56 @@ package store
 
 import (
 	"context"
-	"time"
+	"strconv"
 
 	"github.com/jackc/pgx/v5"
+
+	"fanline/notifier"
 )
 
-// QueueLoad is how busy one of the lanes' queues is.
-type QueueLoad struct {
-	Queue string
-	// Waiting can run now, Later are put off, Running under way.
-	Waiting, Later, Running int
-	// Oldest is for how long the oldest of those that can run has waited.
-	Oldest time.Duration
-	// DoneLastMinute were done in the last minute, as far as they are kept.
-	DoneLastMinute int
+// What the rates are taken from: the jobs done last, so many at most and no older
+// than that.
+const (
+	doneMost = 5000
+	doneFor  = "10 seconds"
+)
+
+// loadCount is SQL for the number of a queue's jobs in a state, up to the most.
+func loadCount(state string) string {
+	return `(SELECT count(*) FROM (SELECT FROM river_job j WHERE j.state = '` + state + `' AND j.queue = q.name LIMIT ` +
+		strconv.Itoa(notifier.QueueLoadMost) + `) c)`
 }
 
-// QueueLoads are those of the queues with something to do or just done.
-func (s *Store) QueueLoads(ctx context.Context) ([]QueueLoad, error) {
+// QueueLoads are those of the queues that were worked in the last day or that have
+// jobs which could run. It reads by index, and a bounded number of jobs however many
+// there are.
+func (s *Store) QueueLoads(ctx context.Context) ([]notifier.QueueLoad, error) {
 	rows, err := s.pool.Query(ctx, `
-		SELECT queue,
-			count(*) FILTER (WHERE state = 'available' AND scheduled_at <= now()),
-			count(*) FILTER (WHERE state IN ('scheduled', 'retryable') OR state = 'available' AND scheduled_at > now()),
-			count(*) FILTER (WHERE state = 'running'),
-			coalesce(now() - min(scheduled_at) FILTER (WHERE state = 'available' AND scheduled_at <= now()), interval '0'),
-			count(*) FILTER (WHERE state = 'completed')
-		FROM river_job
-		WHERE state IN ('available', 'scheduled', 'retryable', 'running') OR state = 'completed' AND finalized_at > now() - interval '1 minute'
-		GROUP BY queue ORDER BY queue`)
-	return all(rows, err, func(row pgx.CollectableRow) (q QueueLoad, err error) {
-		err = row.Scan(&q.Queue, &q.Waiting, &q.Later, &q.Running, &q.Oldest, &q.DoneLastMinute)
+		WITH RECURSIVE done AS MATERIALIZED (
+			SELECT queue, finalized_at FROM river_job WHERE state = 'completed' AND finalized_at > now() - interval '`+doneFor+`'
+			ORDER BY finalized_at DESC LIMIT $1),
+		-- When there were more than are looked at, these took less than all of that time.
+		span AS (
+			SELECT CASE WHEN count(*) = $1 THEN greatest(extract(epoch FROM now() - min(finalized_at)), 0.1)
+				ELSE extract(epoch FROM interval '`+doneFor+`') END AS s FROM done),
+		-- From one queue's name to the next, not over the jobs.
+		ready AS (
+			(SELECT queue FROM river_job WHERE state = 'available' ORDER BY queue LIMIT 1)
+			UNION ALL
+			SELECT (SELECT j.queue FROM river_job j WHERE j.state = 'available' AND j.queue > r.queue ORDER BY j.queue LIMIT 1)
+			FROM ready r WHERE r.queue IS NOT NULL),
+		q AS (
+			SELECT n.name, (SELECT v.paused_at FROM river_queue v WHERE v.name = n.name) IS NOT NULL AS paused FROM (
+				SELECT name FROM river_queue WHERE updated_at > now() - interval '1 day'
+				UNION SELECT queue FROM ready WHERE queue IS NOT NULL) n)
+		SELECT q.name, `+loadCount("available")+`, `+loadCount("scheduled")+` + `+loadCount("retryable")+`, `+loadCount("running")+`,
+			coalesce(now() - (SELECT min(o.scheduled_at) FROM generate_series(1, 4) p CROSS JOIN LATERAL (
+				SELECT j.scheduled_at FROM river_job j WHERE j.state = 'available' AND j.queue = q.name AND j.priority = p
+				ORDER BY j.scheduled_at LIMIT 1) o WHERE o.scheduled_at < now()), interval '0'),
+			((SELECT count(*) FROM done WHERE done.queue = q.name) / span.s)::float8, q.paused
+		FROM span, q ORDER BY q.name`, doneMost)
+	return all(rows, err, func(row pgx.CollectableRow) (q notifier.QueueLoad, err error) {
+		err = row.Scan(&q.Queue, &q.Waiting, &q.Later, &q.Running, &q.Oldest, &q.PerSecond, &q.Paused)
 		return q, err
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"fanline/waitlist"
 )
 
 func TestASessionLastsFromItsLastUse(t *testing.T) {
@@ -22,7 +24,7 @@ func TestASessionLastsFromItsLastUse(t *testing.T) {
 	if got := who(); got != "" {
 		t.Errorf("before the login: %q", got)
 	}
-	if err := b.store.StartSession(ctx, []byte("name"), key, "kim", time.Hour); err != nil {
+	if err := b.store.StartSession(ctx, []byte("name"), []byte("here"), key, "kim", time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 { // 90 minutes, in halves of the hour
@@ -40,11 +42,12 @@ func TestASessionLastsFromItsLastUse(t *testing.T) {
 func TestTriesAtTheSameTimePassNoLimitTogether(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	limits := waitlist.LoginLimits{Window: time.Minute, PerPair: 5, PerAddress: 100, PerName: 100, InAll: 100, FamiliarFor: time.Hour}
 	var through atomic.Int64
 	var wg sync.WaitGroup
 	for range 30 {
 		wg.Go(func() {
-			wait, err := b.store.TryLogin(t.Context(), []byte("name"), 5, 100, time.Minute)
+			wait, err := b.store.TryLogin(t.Context(), []byte("name"), []byte("here"), limits)
 			if err != nil {
 				t.Error(err)
 			}
@@ -60,7 +63,7 @@ func TestTriesAtTheSameTimePassNoLimitTogether(t *testing.T) {
 		t.Errorf("%d tries went through, want 5", n)
 	}
 	b.exec(`UPDATE staff_attempts SET at = at - interval '1 minute'`)
-	if wait, err := b.store.TryLogin(t.Context(), []byte("name"), 5, 100, time.Minute); wait != 0 || err != nil {
+	if wait, err := b.store.TryLogin(t.Context(), []byte("name"), []byte("here"), limits); wait != 0 || err != nil {
 		t.Errorf("a window later: %s, %v", wait, err)
 	}
 }

@@ -22,6 +22,8 @@ const (
 	AuditPolicy        AuditAct = "policy"
 	AuditTestSeat      AuditAct = "test_seat"
 	AuditAnnounce      AuditAct = "announce"
+	// AuditJobs is an act on the queue's jobs, which its reason names.
+	AuditJobs AuditAct = "jobs"
 )
 
 // Audit is one act of the staff: who did what to whom and why, and when. A Store
@@ -63,7 +65,8 @@ type AuditFilter struct {
 	// ShowID, OpeningID and FanID narrow it where they are not empty. An
 	// OpeningID needs its ShowID.
 	ShowID, OpeningID, FanID string
-	Before                   int64 // an Audit's ID; 0: from the newest
+	Who                      string // a name of the staff
+	Before                   int64  // an Audit's ID; 0: from the newest
 	Limit                    int
 }
 
@@ -71,4 +74,15 @@ type AuditFilter struct {
 type Seat struct {
 	Label string
 	State string // free, held, confirmed or returned
+}
+
+// LoginLimits are how many tries to log in may fail within Window.
+type LoginLimits struct {
+	Window time.Duration
+	// PerPair is for one name from one address. Familiar pairs, which logged in
+	// within FamiliarFor, have no other limit: nobody elsewhere can use theirs up.
+	PerPair     int
+	FamiliarFor time.Duration
+	// PerAddress, PerName and InAll are of tries that are not of familiar pairs.
+	PerAddress, PerName, InAll int
 }

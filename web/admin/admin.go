@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"fanline/notifier"
 	"fanline/waitlist"
 )
 
@@ -24,7 +25,11 @@ type Config struct {
 	// PublicURL is where browsers reach the program, if it is known. With
 	// https:// the session's cookie travels over TLS alone.
 	PublicURL string
-	Log       *slog.Logger // nil: slog.Default()
+	// Engine is what runs beside the line; nil: the overview shows shows and lanes.
+	Engine Engine
+	// Jobs serves the queue's own pages under /admin/jobs; nil: there are none.
+	Jobs http.Handler
+	Log  *slog.Logger // nil: slog.Default()
 }
 
 // Line is the line of a show; *waitlist.Service is one.
@@ -47,8 +52,8 @@ type lineReader interface {
 	Opening(ctx context.Context, ref waitlist.OpeningRef) (waitlist.Opening, error)
 	Openings(ctx context.Context, show string, before int64, limit int) ([]waitlist.Opening, error)
 	WaveReports(ctx context.Context, ref waitlist.OpeningRef, before, limit int) ([]waitlist.WaveReport, error)
-	Verdict(ctx context.Context, ref waitlist.OpeningRef, fan string) (waitlist.Verdict, error)
 	Order(ctx context.Context, ref waitlist.OpeningRef, from int) (waitlist.OrderReport, error)
+	Trace(ctx context.Context, show, fan string, before int64, limit int) (waitlist.Trace, error)
 }
 
 // Records is what the pages read beside it, and the sessions.
@@ -63,6 +68,11 @@ type Records interface {
 	WaveEnds(ctx context.Context, o *waitlist.Opening, waves []waitlist.Wave) (map[int]waitlist.WaveEnds, error)
 	InLine(ctx context.Context, showNo int32) (int64, error)
 	Audits(ctx context.Context, f waitlist.AuditFilter) ([]waitlist.Audit, error)
+	NoteAct(ctx context.Context, a waitlist.Audit) error
+	Liveliest(ctx context.Context, limit int) ([]waitlist.ShowFigures, error)
+	QueueLoads(ctx context.Context) ([]notifier.QueueLoad, error)
+	SendRates(ctx context.Context) ([]notifier.SendRate, error)
+	fanStore
 	sessionStore
 }
 
@@ -71,6 +81,9 @@ type Admin struct {
 	line    lineReader
 	acts    acts
 	records Records
+	engine  Engine
+	jobs    http.Handler
+	live    *live
 	users   *Users
 	pages   *pages
 	log     *slog.Logger
@@ -92,6 +105,7 @@ func New(cfg Config) (*Admin, error) {
 	}
 	a := &Admin{
 		line: cfg.Line, acts: acts{writer{cfg.Line, cfg.Announcer}}, records: cfg.Records, users: cfg.Users, log: cfg.Log,
+		engine: cfg.Engine, jobs: cfg.Jobs,
 		guard: http.NewCrossOriginProtection(), exports: make(chan struct{}, exportsMost),
 	}
 	if a.log == nil {
@@ -111,36 +125,48 @@ func New(cfg Config) (*Admin, error) {
 		}
 	}
 	var err error
-	if a.pages, err = loadPages(); err != nil {
+	if a.pages, err = loadPages(navPages(cfg.Jobs != nil)); err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
 	}
+	a.live = newLive(a.boardHTML, a.log)
 	a.guard.SetDenyHandler(http.HandlerFunc(a.crossOrigin))
 	a.route()
 	return a, nil
 }
+
+// Stop ends the pages' live streams and waits for them. The pages still answer; it
+// may be called twice.
+func (a *Admin) Stop() { a.live.stop() }
 
 // Handler serves the pages. It is to be mounted under /admin on a chi router.
 func (a *Admin) Handler() http.Handler { return a.handler }
 
 func (a *Admin) route() {
 	r := chi.NewMux()
-	r.Use(a.headers, a.recovered, a.guard.Handler, a.bounded)
+	r.Use(a.headers, a.recovered, a.guard.Handler)
 	r.NotFound(a.page(func(http.ResponseWriter, *http.Request) error {
 		return waitlist.Refuse(waitlist.NotFound, "There is no such page.")
 	}))
 	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, &refusal{http.StatusMethodNotAllowed, "This page cannot do that."})
 	})
-	r.Get("/assets/{name}", a.asset)
-	r.Get("/login", a.page(a.loginForm))
-	r.Post("/login", a.page(a.login))
-	r.Post("/logout", a.page(a.logout))
-
+	r.With(a.staffOnly).Get("/live", a.page(a.stream)) // which no time bounds
 	r.Group(func(r chi.Router) {
-		r.Use(a.staffOnly)
-		r.Get("/", func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, link("shows"), http.StatusSeeOther)
-		})
+		r.Use(a.bounded)
+		r.Get("/assets/{name}", a.asset)
+		r.Get("/login", a.page(a.loginForm))
+		r.Post("/login", a.page(a.login))
+		r.Post("/logout", a.page(a.logout))
+	})
+	r.Group(func(r chi.Router) {
+		r.Use(a.bounded, a.staffOnly)
+		r.Get("/", a.page(a.overview))
+		if a.jobs != nil {
+			r.With(a.jobsPolicy, a.jobsAudited).Handle("/jobs", a.jobs)
+			r.With(a.jobsPolicy, a.jobsAudited).Handle("/jobs/*", a.jobs)
+		}
+		r.Get("/fans", a.page(a.findFan))
+		r.Get("/fans/{fan}", a.page(a.person))
 		r.Get("/shows", a.page(a.shows))
 		r.Get("/audit", a.page(a.audit))
 		r.Route("/shows/{show}", func(r chi.Router) {

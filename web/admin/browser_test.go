@@ -28,7 +28,7 @@ func TestInABrowserStaffMoveAFanAndFindItInTheLog(t *testing.T) {
 			}
 			c.login("kim")
 			c.says("Tuesday night", "The Locksmith")
-			c.submit(press("tbody a"))
+			c.submit(press(".card h2 a"))
 			c.submit(fill("fan", "f3"), press(".panel .find button"))
 			c.says("This show has had no opening yet")
 			c.do(press("details summary"))
@@ -37,7 +37,7 @@ func TestInABrowserStaffMoveAFanAndFindItInTheLog(t *testing.T) {
 			if p := w.entry("club", "f3").Position; p != 1 {
 				t.Errorf("position %d after the move", p)
 			}
-			c.submit(press(".top nav a:nth-child(2)"))
+			c.submit(press(".top nav a:last-child"))
 			c.says("kim", "moved to the front", "f3", "lost in the outage")
 
 			c.to("/admin/shows/club")
@@ -89,6 +89,8 @@ func TestInABrowserScriptInAnyTextIsText(t *testing.T) {
 	c := w.chrome(t)
 	c.login("kim")
 	for path, texts := range map[string][]string{
+		"/admin":                                       {"Name " + evil, "Venue " + evil},
+		"/admin/fans/f%7Ca@b:c+1":                      {"Name " + evil, "Reason " + evil, "<script>alert(1)</script>"},
 		"/admin/shows":                                 {"Name " + evil, "Venue " + evil},
 		"/admin/shows?q=%3Cscript%3E":                  {"Name " + evil},
 		"/admin/shows/club":                            {"Name " + evil, "Venue " + evil, "<script>alert(1)</script>"},
@@ -139,7 +141,9 @@ func TestInABrowserEveryPageIsQuietAndFits(t *testing.T) {
 	look("login", "/admin/login")
 	c.login("kim")
 	for name, path := range map[string]string{
-		"shows": "/admin/shows", "shows-none": "/admin/shows?q=nothing",
+		"overview": "/admin", "person": "/admin/fans/fan-31", "find": "/admin/fans",
+		"audit-kim": "/admin/audit?who=kim&show=locksmith-tue",
+		"shows":     "/admin/shows", "shows-none": "/admin/shows?q=nothing",
 		"club": "/admin/shows/locksmith-tue", "stadium": "/admin/shows/marlow-vance",
 		"line": "/admin/shows/locksmith-tue/line", "line-none": "/admin/shows/locksmith-tue/line?state=left",
 		"openings": "/admin/shows/locksmith-tue/openings", "opening": "/admin/shows/locksmith-tue/openings/C-02",
@@ -158,6 +162,7 @@ func TestInABrowserEveryPageIsQuietAndFits(t *testing.T) {
 	}
 	c.url = empty.url
 	c.login("kim")
+	look("overview-empty", "/admin")
 	look("shows-empty", "/admin/shows")
 	look("audit-empty", "/admin/audit?show=x")
 }

@@ -1,10 +1,12 @@
-// Package admin is the pages of the box office under /admin: shows and their
-// lines, openings and their waves, a fan at a show and why they were told or not,
-// what staff may do about it, and the log of what they did.
+// Package admin is the pages of the box office under /admin: an overview of all that
+// runs, shows and their lines, openings and their waves, a fan and why they were told
+// or not, what staff may do about it, the queue's own pages, and the log of what
+// staff did.
 //
 // New builds an Admin from what stands behind it; Handler is mounted under
-// /admin. The pages are HTML from templates and work without script; there is
-// none. Nobody gets in unless users are configured (user.go). A session is a
+// /admin. The pages are HTML from templates and work without script; with it, the
+// overview renews itself (live.go). What others wrote of it stands in VENDOR.md.
+// Nobody gets in unless users are configured (user.go). A session is a
 // random token in a cookie, of which the database holds a hash (session.go).
 //
 // The rest of the package reads the line through an interface that cannot change
@@ -14,6 +16,7 @@
 // shown as its sentence on the page where it was asked for; anything else is a
 // fault, whose text goes to the log alone (problem.go).
 //
-// Everything here may be called concurrently; there are no goroutines. The
-// package imports waitlist, chi and x/crypto's argon2.
+// Everything here may be called concurrently. One goroutine reads what the live
+// streams show, while there are any; Stop ends them and waits. The package imports
+// waitlist, notifier and delivery for what it shows, chi and x/crypto's argon2.
 package admin

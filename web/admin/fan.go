@@ -112,20 +112,39 @@ func (a *Admin) fillWhy(r *http.Request, v *view, body *fanPage) error {
 	if err != nil {
 		return err
 	}
-	for _, o := range rows {
-		verdict, err := a.line.Verdict(r.Context(), waitlist.OpeningRef{ShowID: v.Show.ID, OpeningID: o.ID}, body.FanID)
-		if err != nil {
-			return err
-		}
-		body.Openings = append(body.Openings, whyRow{o, explain(asked{
-			verdict: verdict, opening: o.Opening, entry: body.Entry, show: v.Show, zone: v.Zone(),
-			sameParty: body.sameParty,
-		})})
+	if body.Openings, err = a.whys(r.Context(), v.Show, body.Entry, rows, before, body.sameParty); err != nil {
+		return err
 	}
 	if more {
 		body.Next = link("shows", v.Show.ID, "fans", body.FanID) + "?before=" + strconv.FormatInt(rows[len(rows)-1].No, 10)
 	}
 	return nil
+}
+
+// whys answers for a page of openings, newest first, as of one moment. sameParty says
+// that party and tier were never changed.
+func (a *Admin) whys(ctx context.Context, show *waitlist.Show, e waitlist.Entry, rows []openingRow, before int64, sameParty bool) ([]whyRow, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	// One that was recorded since the rows were read pushes the oldest out.
+	trace, err := a.line.Trace(ctx, show.ID, e.FanID, before, len(rows)+1)
+	if err != nil {
+		return nil, err
+	}
+	verdicts := make(map[int64]waitlist.Verdict, len(trace.Items))
+	for _, t := range trace.Items {
+		verdicts[t.OpeningNo] = t.Verdict
+	}
+	var whys []whyRow
+	for _, o := range rows {
+		if v, ok := verdicts[o.No]; ok {
+			whys = append(whys, whyRow{o, explain(asked{
+				verdict: v, opening: o.Opening, entry: e, show: show, zone: zoneOf(show.TimeZone), sameParty: sameParty,
+			})})
+		}
+	}
+	return whys, nil
 }
 
 // fillOpen lists the openings of which a turn can be given.

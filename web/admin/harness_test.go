@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/jackc/pgx/v5"
 
 	"fanline/fanout"
 	"fanline/store"
@@ -29,6 +30,7 @@ type world struct {
 	store *store.Store
 	url   string
 	logs  *strings.Builder
+	dsn   string
 }
 
 // Nudge does nothing: see decide.
@@ -39,9 +41,9 @@ const password = "correct horse"
 // newWorld has one user, kim. change may change the configuration.
 func newWorld(t testing.TB, change ...func(*Config)) *world {
 	t.Helper()
-	w := &world{t: t, logs: &strings.Builder{}}
+	w := &world{t: t, logs: &strings.Builder{}, dsn: storetest.Database(t, store.Migrate)}
 	var err error
-	if w.store, err = store.Open(t.Context(), store.Config{URL: storetest.Database(t, store.Migrate), Log: slog.New(slog.DiscardHandler)}); err != nil {
+	if w.store, err = store.Open(t.Context(), store.Config{URL: w.dsn, Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
 	}
 	w.Service = waitlist.NewService(w.store, w, func(...int64) {})
@@ -58,7 +60,7 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	root.Mount("/admin", a.Handler())
 	srv := httptest.NewServer(root)
 	w.url = srv.URL
-	t.Cleanup(func() { srv.Close(); w.Close(); w.store.Close() })
+	t.Cleanup(func() { a.Stop(); srv.Close(); w.Close(); w.store.Close() })
 	return w
 }
 
@@ -78,6 +80,19 @@ func usersOf(t testing.TB, names ...string) *Users {
 		u.add(name, h, password)
 	}
 	return u
+}
+
+// sql runs a statement beside the store.
+func (w *world) sql(sql string, args ...any) {
+	w.t.Helper()
+	c, err := pgx.Connect(w.t.Context(), w.dsn)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	if _, err := c.Exec(w.t.Context(), sql, args...); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 func (w *world) show(id, name, venue string) {

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -11,14 +10,12 @@ import (
 	"fanline/waitlist"
 )
 
-// Tries that may fail within the window. Whoever tries more than that waits; so,
-// for as long, does who shares the name, which a guesser could abuse. That is the
-// price of a limit that holds on all instances.
-const (
-	loginWindow  = 10 * time.Minute
-	loginPerName = 10
-	loginInAll   = 100
-)
+// loginLimits are for guessers. Whoever guesses uses up what is their address's own,
+// and at most what all who come from where they never were before share: staff get in
+// from where they logged in lately, whatever others do meanwhile.
+var loginLimits = waitlist.LoginLimits{
+	Window: 10 * time.Minute, PerPair: 10, FamiliarFor: 30 * 24 * time.Hour, PerAddress: 30, PerName: 50, InAll: 300,
+}
 
 type loginPage struct {
 	Name, Next string
@@ -53,8 +50,8 @@ func (a *Admin) login(w http.ResponseWriter, r *http.Request) error {
 	if name == "" || password == "" || len(password) > maxPassword {
 		return refuse(http.StatusUnprocessableEntity, "Enter your name and your password.")
 	}
-	key := sha256.Sum256([]byte(name))
-	wait, err := a.records.TryLogin(r.Context(), key[:], loginPerName, loginInAll, loginWindow)
+	from := loginFrom(r, name)
+	wait, err := a.records.TryLogin(r.Context(), from.name, from.address, loginLimits)
 	if err != nil {
 		return err
 	}
@@ -69,11 +66,11 @@ func (a *Admin) login(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return refuse(http.StatusUnauthorized, "The name or the password is wrong.")
 	}
-	return a.enter(w, r, name, key[:], body.Next)
+	return a.enter(w, r, name, from, body.Next)
 }
 
 // enter starts a new session, also for a browser that has one, which ends.
-func (a *Admin) enter(w http.ResponseWriter, r *http.Request, name string, nameKey []byte, next string) error {
+func (a *Admin) enter(w http.ResponseWriter, r *http.Request, name string, from loginPair, next string) error {
 	if old := a.token(r); old != "" {
 		if err := a.records.EndSession(r.Context(), a.users.keys(old)); err != nil {
 			return err
@@ -81,7 +78,7 @@ func (a *Admin) enter(w http.ResponseWriter, r *http.Request, name string, nameK
 	}
 	token := rand.Text()
 	ctx := waitlist.WithAudit(r.Context(), waitlist.Audit{Who: name, Act: waitlist.AuditLogin})
-	if err := a.records.StartSession(ctx, nameKey, a.users.key(name, token), name, sessionLife); err != nil {
+	if err := a.records.StartSession(ctx, from.name, from.address, a.users.key(name, token), name, sessionLife); err != nil {
 		return err
 	}
 	http.SetCookie(w, a.cookie(r, token))
@@ -99,6 +96,7 @@ func (a *Admin) logout(w http.ResponseWriter, r *http.Request) error {
 		if err := a.records.EndSession(ctx, a.users.keys(a.token(r))); err != nil {
 			return err
 		}
+		a.live.recheck()
 	}
 	gone := a.cookie(r, "")
 	gone.MaxAge = -1

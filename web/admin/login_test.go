@@ -1,10 +1,13 @@
 package admin
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"fanline/waitlist"
 )
@@ -38,7 +41,7 @@ func TestOnlyTheRightPasswordOfAKnownNameLetsIn(t *testing.T) {
 	if n := len(w.audits()); n != 0 {
 		t.Errorf("%d audits of logins that failed", n)
 	}
-	w.staff("kim").get("/admin").is(http.StatusOK).at("/admin/shows").says("kim", "There is no show yet")
+	w.staff("kim").get("/admin").is(http.StatusOK).at("/admin").says("kim", "There is no show yet")
 }
 
 func TestALoginLeadsToThePageThatWasAskedForAndNowhereElse(t *testing.T) {
@@ -55,7 +58,7 @@ func TestALoginLeadsToThePageThatWasAskedForAndNowhereElse(t *testing.T) {
 		"//evil.example", "https://evil.example/admin/", "/\\evil.example", "/admin/../v1/shows", "/adminx", "javascript:alert(1)",
 		"/admin//evil.example/", "http:/admin/", "/admin/\\..", "/admin/login", "", "%2F%2Fevil.example", "/admin/%2e%2e/x",
 	} {
-		if got := localPage(next); got != "/admin/shows" {
+		if got := localPage(next); got != "/admin" {
 			t.Errorf("next %q leads to %q", next, got)
 		}
 	}
@@ -155,37 +158,110 @@ func TestAnotherPasswordEndsTheUsersSessions(t *testing.T) {
 	}
 }
 
-func TestTriesToLogInAreLimitedPerName(t *testing.T) {
+// from is a browser at an address, as a proxy of our own side says.
+func (w *world) from(address string) *browser {
+	b := w.browser()
+	b.http.Transport = at(address)
+	return b
+}
+
+type at string
+
+func (a at) RoundTrip(r *http.Request) (*http.Response, error) {
+	r.Header.Set("X-Forwarded-For", "203.0.113.99, "+string(a))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func (b *browser) login(name, password string) *shown {
+	b.w.t.Helper()
+	return b.post("/admin/login", credentials(name, password))
+}
+
+func TestTriesToLogInAreLimitedPerNameAndAddress(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for range loginPerName {
-		w.browser().post("/admin/login", credentials("kim", "wrong")).is(http.StatusUnauthorized)
+	for range loginLimits.PerPair {
+		w.from("198.51.100.1").login("kim", "wrong").is(http.StatusUnauthorized)
 	}
-	page := w.browser().post("/admin/login", credentials("kim", password)).is(http.StatusTooManyRequests)
+	page := w.from("198.51.100.1").login("kim", password).is(http.StatusTooManyRequests)
 	page.says("too many tries", "10 minutes")
 	if page.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	w.staff("lee") // another name is not held up
+	w.from("198.51.100.1").login("lee", password).is(http.StatusOK) // another name is not held up
+	w.from("198.51.100.2").login("kim", password).is(http.StatusOK) // nor the name elsewhere
 }
 
-func TestTriesToLogInAreLimitedInAll(t *testing.T) {
+func TestGuessingElsewhereDoesNotLockOutStaff(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for i := range loginInAll {
-		if wait, err := w.store.TryLogin(t.Context(), []byte{byte(i)}, loginPerName, loginInAll, loginWindow); wait != 0 || err != nil {
-			t.Fatalf("try %d: wait %s, %v", i, wait, err)
+	home := "192.0.2.7"
+	w.from(home).login("kim", password).is(http.StatusOK)
+	limits := loginLimits
+	for i := range limits.InAll + 50 { // from everywhere, at every name
+		name, address := sha256.Sum256([]byte([]string{"kim", "x"}[i%2])), sha256.Sum256(fmt.Append(nil, "somewhere", i))
+		if _, err := w.store.TryLogin(t.Context(), name[:], address[:], limits); err != nil {
+			t.Fatal(err)
 		}
 	}
-	w.browser().post("/admin/login", credentials("kim", password)).is(http.StatusTooManyRequests)
+	w.from("198.51.100.9").login("kim", password).is(http.StatusTooManyRequests)
+	w.from("198.51.100.9").login("lee", password).is(http.StatusOK) // whose name nobody guesses at
+	w.from(home).login("kim", password).is(http.StatusOK)
+	for range limits.PerPair {
+		w.from(home).login("kim", "wrong").is(http.StatusUnauthorized)
+	}
+	w.from(home).login("kim", password).is(http.StatusTooManyRequests) // the pair's own limit holds
+}
+
+func TestTriesToLogInAreLimitedPerAddressAndInAll(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	limits := waitlist.LoginLimits{Window: time.Minute, PerPair: 10, FamiliarFor: time.Hour, PerAddress: 3, PerName: 10, InAll: 5}
+	for i, c := range []struct {
+		name, address string
+		held          bool
+	}{
+		{"a", "1", false},
+		{"b", "1", false},
+		{"c", "1", false},
+		{"d", "1", true},
+		{"d", "2", false},
+		{"e", "3", false},
+		{"f", "4", true},
+	} {
+		if wait, err := w.store.TryLogin(t.Context(), []byte(c.name), []byte(c.address), limits); wait > 0 != c.held || err != nil {
+			t.Errorf("try %d: wait %s, %v", i, wait, err)
+		}
+	}
+}
+
+func TestAForgedHeaderDoesNotHideWhereATryComesFrom(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ peer, header, want string }{
+		{"198.51.100.7:1", "", "198.51.100.7"},
+		{"198.51.100.7:1", "192.0.2.1", "198.51.100.7"},
+		{"127.0.0.1:1", "192.0.2.1, 203.0.113.5", "203.0.113.5"},
+		{"10.0.0.2:1", "203.0.113.5", "203.0.113.5"},
+		{"10.0.0.2:1", "not an address", "10.0.0.2"},
+		{"[2001:db8:1:2:3::4]:1", "", "2001:db8:1:2::/64"},
+		{"[::ffff:198.51.100.7]:1", "", "198.51.100.7"},
+	} {
+		r := &http.Request{RemoteAddr: c.peer, Header: http.Header{}}
+		if c.header != "" {
+			r.Header.Set("X-Forwarded-For", c.header)
+		}
+		if got := network(r); got != c.want {
+			t.Errorf("from %s with %q: %s, want %s", c.peer, c.header, got, c.want)
+		}
+	}
 }
 
 func TestASuccessfulLoginForgetsTheTriesBeforeIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for range 3 {
-		for range loginPerName - 1 {
-			w.browser().post("/admin/login", credentials("kim", "wrong")).is(http.StatusUnauthorized)
+		for range loginLimits.PerPair - 1 {
+			w.browser().login("kim", "wrong").is(http.StatusUnauthorized)
 		}
 		w.staff("kim")
 	}

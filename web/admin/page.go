@@ -50,7 +50,21 @@ type pages struct {
 	served map[string]file
 }
 
-func loadPages() (*pages, error) {
+// navPage is an entry of the navigation.
+type navPage struct{ Name, Title, Link string }
+
+// navPages are those there are.
+func navPages(jobs bool) []navPage {
+	list := []navPage{
+		{"overview", "Overview", link()}, {"shows", "Shows", link("shows")}, {"fans", "Fans", link("fans")},
+	}
+	if jobs {
+		list = append(list, navPage{"jobs", "Jobs", link("jobs")})
+	}
+	return append(list, navPage{"audit", "Audit log", link("audit")})
+}
+
+func loadPages(nav []navPage) (*pages, error) {
 	served, names, err := loadAssets()
 	if err != nil {
 		return nil, err
@@ -58,7 +72,7 @@ func loadPages() (*pages, error) {
 	funcs := template.FuncMap{
 		"asset": func(name string) string { return link("assets", names[name]) },
 		"link":  link, "count": count, "plural": plural, "state": stateWords, "tier": tierWords, "reason": reasonWords,
-		"dict": dict,
+		"dict": dict, "rate": perSecond, "pages": func() []navPage { return nav },
 	}
 	base, err := template.New("layout.html").Funcs(funcs).ParseFS(files, "templates/layout.html", "templates/parts.html")
 	if err != nil {

@@ -7,13 +7,15 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"fanline/waitlist"
 )
 
 // sessionStore keeps sessions under keys from which the token cannot be had, and
 // counts tries to log in.
 type sessionStore interface {
-	TryLogin(ctx context.Context, name []byte, perName, inAll int, window time.Duration) (wait time.Duration, err error)
-	StartSession(ctx context.Context, name, key []byte, who string, life time.Duration) error
+	TryLogin(ctx context.Context, name, address []byte, l waitlist.LoginLimits) (wait time.Duration, err error)
+	StartSession(ctx context.Context, name, address, key []byte, who string, life time.Duration) error
 	Session(ctx context.Context, keys [][]byte, life time.Duration) (who string, err error)
 	EndSession(ctx context.Context, keys [][]byte) error
 }
@@ -94,13 +96,16 @@ func query(u *url.URL) string {
 // localPage is where to go after the login: next where that is a page here, and
 // nothing that a browser could read as another place.
 func localPage(next string) string {
-	home := link("shows")
+	home := link()
 	if strings.ContainsAny(next, "\\\r\n\t") {
 		return home
 	}
 	u, err := url.Parse(next)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.Opaque != "" || u.User != nil {
 		return home
+	}
+	if u.EscapedPath() == home {
+		return home + query(u)
 	}
 	if !strings.HasPrefix(u.EscapedPath(), "/admin/") || path.Clean(u.Path) != u.Path || strings.HasPrefix(u.Path, link("login")) {
 		return home

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"fanline/waitlist"
@@ -81,6 +83,9 @@ func (u *Users) add(name string, h passwordHash, credential string) {
 	}
 	u.byName[name] = user{h, credential}
 }
+
+// names are all of them, in order.
+func (u *Users) names() []string { return slices.Sorted(maps.Keys(u.byName)) }
 
 // none says that nobody may log in.
 func (u *Users) none() bool { return len(u.byName) == 0 }

@@ -143,6 +143,8 @@ func actWords(a waitlist.AuditAct) string {
 		return "freed a test seat"
 	case waitlist.AuditAnnounce:
 		return "announced to the line"
+	case waitlist.AuditJobs:
+		return "acted on jobs"
 	}
 	return string(a)
 }

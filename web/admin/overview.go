@@ -1,0 +1,372 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+	"time"
+
+	"fanline/delivery"
+	"fanline/notifier"
+	"fanline/waitlist"
+)
+
+// Engine is what runs beside the line; nil in a Config: nothing is known of it.
+type Engine interface {
+	// Providers are those of all channels but live, also of those that are off.
+	Providers(ctx context.Context) []Provider
+	// Instances are the processes that serve now, as far as they are known where
+	// there is an error.
+	Instances(ctx context.Context) ([]delivery.InstanceFigures, error)
+}
+
+// Provider is the state of a channel's provider in this process.
+type Provider struct {
+	Channel notifier.Channel
+	// On: its settings are there. Without, Setting is the first variable to set.
+	On      bool
+	Setting string
+	Limit   delivery.LimitState
+	Breaker delivery.BreakerState
+}
+
+// overviewShows is how many shows stand on the overview.
+const overviewShows = 12
+
+// board is the overview. A part that could not be read has a sentence in place of
+// its rows, so that what works is seen while something does not.
+type board struct {
+	Shows                                        []showCard
+	Lanes                                        []laneRows
+	Providers                                    []providerRow
+	Instances                                    []instanceRow
+	Fans, Sockets                                int
+	Known                                        bool // there is an Engine
+	ShowsGone, LanesGone, RatesGone, CensusGone  bool
+	ShowsWaiting, OpeningsOpen, ToldDay, Claimed int64
+}
+
+// boardParts are the parts by their templates; each stands on the page under its
+// own id.
+var boardParts = []string{"shows", "lanes", "providers", "instances"}
+
+// overviewPage is the parts as the streams send them, so that a browser knows what it
+// has.
+type overviewPage struct {
+	Parts    map[string]template.HTML
+	Versions map[string]string
+	Known    bool
+}
+
+// overview is the first page.
+func (a *Admin) overview(w http.ResponseWriter, r *http.Request) error {
+	made, err := a.boardHTML(r.Context())
+	if err != nil {
+		return err
+	}
+	body := overviewPage{Parts: map[string]template.HTML{}, Versions: map[string]string{}, Known: a.engine != nil}
+	for name, text := range made {
+		body.Parts[name], body.Versions[name] = template.HTML(text), version(text) // made by our own templates
+	}
+	return a.render(w, r, "overview", &view{Title: "Overview", Nav: "overview", Body: body})
+}
+
+// readBoard fails only when nothing can be known any more in time.
+func (a *Admin) readBoard(ctx context.Context) (*board, error) {
+	b := &board{Known: a.engine != nil}
+	shows, err := a.records.Liveliest(ctx, overviewShows)
+	b.ShowsGone = a.missed(ctx, "shows", err)
+	b.showRows(shows)
+	loads, err := a.records.QueueLoads(ctx)
+	b.LanesGone = a.missed(ctx, "lanes", err)
+	b.Lanes = laneTable(loads)
+	rates, err := a.records.SendRates(ctx)
+	b.RatesGone = a.missed(ctx, "rates", err)
+	if a.engine != nil {
+		b.Providers = providerRows(a.engine.Providers(ctx), rates)
+		instances, err := a.engine.Instances(ctx)
+		b.CensusGone = a.missed(ctx, "instances", err)
+		b.instanceRows(instances)
+	}
+	return b, ctx.Err()
+}
+
+func (a *Admin) missed(ctx context.Context, what string, err error) bool {
+	if err != nil && ctx.Err() == nil {
+		a.log.Warn("the overview misses a part", "part", what, "err", err)
+	}
+	return err != nil
+}
+
+// boardHTML is the overview's parts for the streams.
+func (a *Admin) boardHTML(ctx context.Context) (parts, error) {
+	b, err := a.readBoard(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := parts{}
+	for _, name := range boardParts {
+		var text bytes.Buffer
+		if err := a.pages.byName["overview"].ExecuteTemplate(&text, "part-"+name, b); err != nil {
+			return nil, fmt.Errorf("render the part %s: %w", name, err)
+		}
+		out[name] = text.String()
+	}
+	return out, nil
+}
+
+type showCard struct {
+	waitlist.ShowFigures
+	Starts, Status string
+	Auto           bool // the strategy goes by the number waiting
+	More           bool // claimed is more than is counted
+	Pulse          bars
+}
+
+func (b *board) showRows(shows []waitlist.ShowFigures) {
+	for i := range shows {
+		s := &shows[i]
+		b.Shows = append(b.Shows, showCard{
+			ShowFigures: *s, Starts: day(s.StartsAt, zoneOf(s.TimeZone)), Status: statusOf(&s.Show),
+			Auto: s.Policy.Strategy == waitlist.Auto, More: s.Claimed >= waitlist.DayMost, Pulse: pulseBars(&s.Pulse),
+		})
+		b.ShowsWaiting += s.Waiting
+		b.OpeningsOpen += int64(s.OpeningsOpen)
+		b.ToldDay += s.Told
+		b.Claimed += s.Claimed
+	}
+}
+
+// bars are a small picture of two counts over time, one drawn in front of the other.
+type bars struct {
+	Told, Claimed []column
+	Alt           string
+	Empty         bool
+}
+
+const (
+	pulseWidth  = waitlist.PulseSteps * pulseStep
+	pulseStep   = 8
+	pulseHeight = 32
+)
+
+// pulseBars draws the last hour of a show.
+func pulseBars(p *[waitlist.PulseSteps]waitlist.PulseStep) bars {
+	var most, told, claimed int64
+	for _, s := range p {
+		most, told, claimed = max(most, s.Told, s.Claimed), told+s.Told, claimed+s.Claimed
+	}
+	b := bars{Empty: most == 0, Alt: fmt.Sprintf("In the last hour %s told and %s; at most %s in two minutes.",
+		plural(told, "fan was", "fans were"), plural(claimed, "claim was made", "claims were made"), count(most))}
+	if b.Empty {
+		b.Alt = "Nobody was told in the last hour."
+		return b
+	}
+	bar := func(i int, n int64) column {
+		h := n * pulseHeight / most
+		if n > 0 {
+			h = max(h, 2)
+		}
+		return column{int64(i) * pulseStep, pulseHeight - h, pulseStep - 2, h}
+	}
+	for i, s := range p {
+		if s.Told > 0 {
+			b.Told = append(b.Told, bar(i, s.Told))
+		}
+		if s.Claimed > 0 {
+			b.Claimed = append(b.Claimed, bar(i, s.Claimed))
+		}
+	}
+	return b
+}
+
+// laneRows are the queues of a lane.
+type laneRows struct {
+	Lane, For string
+	Rows      []queueRow
+	Idle      string // the names of those with nothing to do
+}
+
+type queueRow struct {
+	notifier.QueueLoad
+	Name, Shows, State, Age string
+	Width                   int // of the bar, in hundredths
+}
+
+// lanePatience is how long the oldest job of a lane may wait before the lane is
+// called behind.
+var lanePatience = map[notifier.Lane]time.Duration{
+	notifier.Transactional: 2 * time.Second, notifier.Turns: 5 * time.Second, notifier.Bulk: 2 * time.Minute,
+}
+
+var lanePurpose = map[notifier.Lane]string{
+	notifier.Transactional: "login codes, payment confirmations: within 5 s", notifier.Turns: "turns and what became of them",
+	notifier.Bulk: "announcements and the rest; always advances",
+}
+
+func laneTable(loads []notifier.QueueLoad) []laneRows {
+	byName := map[string]notifier.QueueLoad{}
+	for _, l := range loads {
+		byName[l.Queue] = l
+	}
+	var table []laneRows
+	for _, l := range notifier.Lanes {
+		rows := laneRows{Lane: string(l), For: lanePurpose[l]}
+		var idle []string
+		add := func(queue, name string) {
+			load, ok := byName[queue]
+			switch {
+			case !ok:
+			case load.Waiting+load.Later+load.Running == 0 && load.PerSecond == 0 && !load.Paused:
+				idle = append(idle, name)
+			default:
+				rows.Rows = append(rows.Rows, queueRowOf(load, name, lanePatience[l]))
+			}
+		}
+		add(notifier.Queue(l), "deciding whom to tell")
+		for _, c := range notifier.Channels {
+			add(notifier.ChannelQueue(l, c), channelNames[c])
+		}
+		rows.Idle = strings.Join(idle, ", ")
+		table = append(table, rows)
+	}
+	return table
+}
+
+func queueRowOf(load notifier.QueueLoad, name string, patience time.Duration) queueRow {
+	row := queueRow{QueueLoad: load, Name: name, Shows: "bought", State: "flowing", Age: "–", Width: share(load.Waiting, notifier.QueueLoadMost)}
+	if load.Waiting > 0 {
+		row.Age = briefly(load.Oldest)
+	}
+	switch {
+	case load.Paused:
+		row.Shows, row.State = "missed", "paused"
+	case load.Oldest > patience:
+		row.Shows, row.State = "missed", "behind"
+	case load.Waiting+load.Running == 0 && load.Later > 0:
+		row.Shows, row.State = "upcoming", "put off"
+	}
+	return row
+}
+
+// channelNames are the channels as people call them.
+var channelNames = map[notifier.Channel]string{
+	notifier.Live: "live sockets", notifier.APNs: "Apple push", notifier.FCM: "Google push", notifier.WebPush: "Web Push",
+	notifier.SMS: "text messages", notifier.Email: "mail",
+}
+
+type providerRow struct {
+	Provider
+	notifier.SendRate
+	Name, Shows, State string
+	Used, InForce      int // widths, in hundredths of what is configured
+	LimitWords         string
+	Alt                string
+}
+
+func providerRows(providers []Provider, rates []notifier.SendRate) []providerRow {
+	byChannel := map[notifier.Channel]notifier.SendRate{}
+	for _, r := range rates {
+		byChannel[r.Channel] = r
+	}
+	var rows []providerRow
+	for _, p := range providers {
+		row := providerRow{Provider: p, SendRate: byChannel[p.Channel], Name: channelNames[p.Channel]}
+		row.Shows, row.State = providerState(&p)
+		l := p.Limit
+		row.LimitWords = "no limit set"
+		if l.Limited || l.InForce.N < l.Configured.N {
+			per := " a " + spanName(l.Configured.Per)
+			row.Used, row.InForce = share(l.Used, l.Configured.N), share(l.InForce.N, l.Configured.N)
+			row.LimitWords = count(l.Used) + " of " + count(l.InForce.N) + per
+			row.Alt = fmt.Sprintf("%s of %s permits used in the last %s; %s are configured.",
+				count(l.Used), count(l.InForce.N), spanName(l.Configured.Per), count(l.Configured.N))
+			if l.InForce.N < l.Configured.N {
+				row.LimitWords += ", " + count(l.Configured.N) + per + " when all is quiet"
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// providerState is a provider's state: its colour's name and a sentence.
+func providerState(p *Provider) (shows, words string) {
+	l := p.Limit
+	switch {
+	case !p.On:
+		return "gone", "off"
+	case p.Breaker.Misconfigured:
+		return "missed", "refuses our settings"
+	case p.Breaker.State == "open":
+		return "missed", "fails; resting"
+	case p.Breaker.State == "half-open":
+		return "missed", "failed; being tried"
+	case l.Pause > 0:
+		return "missed", "asked us to wait " + briefly(l.Pause)
+	case l.InForce.N < l.Configured.N:
+		return "upcoming", "asked for less"
+	}
+	return "bought", "working"
+}
+
+type instanceRow struct {
+	delivery.InstanceFigures
+	Width int
+}
+
+func (b *board) instanceRows(list []delivery.InstanceFigures) {
+	most := 1
+	for _, i := range list {
+		most = max(most, i.Sockets)
+		b.Fans, b.Sockets = b.Fans+i.Fans, b.Sockets+i.Sockets
+	}
+	for _, i := range list {
+		b.Instances = append(b.Instances, instanceRow{i, share(i.Sockets, most)})
+	}
+}
+
+// share is n of all in hundredths, at least one where there is anything.
+func share(n, all int) int {
+	if n <= 0 || all <= 0 {
+		return 0
+	}
+	return min(max(n*100/all, 1), 100)
+}
+
+func spanName(d time.Duration) string {
+	switch d {
+	case time.Minute:
+		return "minute"
+	case time.Hour:
+		return "hour"
+	}
+	return "second"
+}
+
+// briefly writes a length of time for a look: 0.4 s, 12 s, 3 min.
+func briefly(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	}
+	return count(int(d.Hours())) + " h"
+}
+
+// perSecond writes a rate.
+func perSecond(r float64) string {
+	switch {
+	case r == 0:
+		return "0"
+	case r < 10:
+		return fmt.Sprintf("%.1f", r)
+	}
+	return count(int(r + 0.5))
+}
