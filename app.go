@@ -97,10 +97,14 @@ func (a *app) join(ctx context.Context, s *settings) (err error) {
 	if a.redis, err = store.OpenRedis(s.RedisURL); err != nil {
 		return &badConfig{"REDIS_URL", err.Error()}
 	}
-	if a.cache, err = a.store.NewCache(store.CacheConfig{Redis: a.redis, Clock: a.dbClock, Log: log}); err != nil {
+	database, err := a.store.DatabaseName(ctx)
+	if err != nil {
 		return err
 	}
-	if a.registry, err = delivery.NewRegistry(delivery.RegistryConfig{Redis: a.redis, Log: log}); err != nil {
+	if a.cache, err = a.store.NewCache(store.CacheConfig{Redis: a.redis, Database: database, Clock: a.dbClock, Log: log}); err != nil {
+		return err
+	}
+	if a.registry, err = delivery.NewRegistry(delivery.RegistryConfig{Redis: a.redis, Database: database, Log: log}); err != nil {
 		return err
 	}
 	a.fanout = fanout.New(a.registry, log)

@@ -18,6 +18,8 @@ import (
 type RegistryConfig struct {
 	// Redis must have ContextTimeoutEnabled: without it, a Redis that does not answer holds callers for many seconds.
 	Redis redis.UniversalClient
+	// Database names whose fans the numbers are, since a Redis may serve several.
+	Database string
 	// Instance names this process among all; empty: a random name.
 	Instance string
 	Log      *slog.Logger

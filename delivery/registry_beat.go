@@ -20,7 +20,10 @@ const (
 var registerScript string
 
 // One key a command: on a cluster each may live elsewhere.
-func fanKey(fanNo int64) string         { return "fanline:fan:" + strconv.FormatInt(fanNo, 10) }
+func (r *Registry) fanKey(fanNo int64) string {
+	return "fanline:fan:" + r.cfg.Database + ":" + strconv.FormatInt(fanNo, 10)
+}
+
 func leaseKey(instance string) string   { return "fanline:instance:" + instance }
 func instanceTopic(inst string) string  { return "fanline:wake:" + inst }
 func (r *Registry) ownTopics() []string { return []string{instanceTopic(r.cfg.Instance), allTopic} }
@@ -102,7 +105,7 @@ func (r *Registry) flushSome(ctx context.Context) error {
 	err := r.do(ctx, func(ctx context.Context) error {
 		_, err := r.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for fan, args := range taken {
-				found[fan] = p.Eval(ctx, registerScript, []string{fanKey(fan)}, args.argv...)
+				found[fan] = p.Eval(ctx, registerScript, []string{r.fanKey(fan)}, args.argv...)
 			}
 			return nil
 		})

@@ -67,7 +67,7 @@ func (r *Registry) forget(ctx context.Context, fan int64, conns []fanConn, gone 
 	if len(fields) == 0 {
 		return nil
 	}
-	return r.do(ctx, func(ctx context.Context) error { return r.cfg.Redis.HDel(ctx, fanKey(fan), fields...).Err() })
+	return r.do(ctx, func(ctx context.Context) error { return r.cfg.Redis.HDel(ctx, r.fanKey(fan), fields...).Err() })
 }
 
 // end ends a connection, here or elsewhere.

@@ -9,7 +9,7 @@ import (
 // conns are the fan's connections in Redis.
 func (r *Registry) conns(t testing.TB, fan int64) (sessions []string) {
 	t.Helper()
-	all, err := r.cfg.Redis.HGetAll(t.Context(), fanKey(fan)).Result()
+	all, err := r.cfg.Redis.HGetAll(t.Context(), r.fanKey(fan)).Result()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func (r *Registry) instancesOf(ctx context.Context, fans []int64, on map[int64]m
 		cmds := make([]*redis.StringSliceCmd, len(fans))
 		_, err := r.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i, fan := range fans {
-				cmds[i] = p.HVals(ctx, fanKey(fan))
+				cmds[i] = p.HVals(ctx, r.fanKey(fan))
 			}
 			return nil
 		})

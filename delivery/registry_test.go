@@ -130,13 +130,13 @@ func TestAKilledInstanceIsNotWokenAndItsTracesGo(t *testing.T) {
 		a.cfg.Redis.Del(ctx, leaseKey("a")) // as when the lease ran out
 		b.wantHolders(t, 1, "b")
 		// Nobody renewed c1 for a FanTTL, while b renews the fan.
-		a.cfg.Redis.HSet(ctx, fanKey(1), "c1", "1000 a 1000")
+		a.cfg.Redis.HSet(ctx, a.fanKey(1), "c1", "1000 a 1000")
 		b.markAll()
 		b.sync(t)
-		if left := a.cfg.Redis.HKeys(ctx, fanKey(1)).Val(); !slices.Equal(left, []string{"c2"}) {
+		if left := a.cfg.Redis.HKeys(ctx, a.fanKey(1)).Val(); !slices.Equal(left, []string{"c2"}) {
 			t.Errorf("left %v", left)
 		}
-		if ttl := a.cfg.Redis.TTL(ctx, fanKey(1)).Val(); ttl < 80*time.Second || ttl > 90*time.Second {
+		if ttl := a.cfg.Redis.TTL(ctx, a.fanKey(1)).Val(); ttl < 80*time.Second || ttl > 90*time.Second {
 			t.Errorf("the fan's key lives %v", ttl)
 		}
 		if ttl := a.cfg.Redis.PTTL(ctx, leaseKey("b")).Val(); ttl < 5*time.Second || ttl > 10*time.Second {
@@ -253,7 +253,7 @@ func TestStoppingTakesTheInstanceOutOfRedis(t *testing.T) {
 			}
 		}
 		b.wantHolders(t, 1, "b")
-		if left := b.cfg.Redis.HKeys(t.Context(), fanKey(1)).Val(); !slices.Equal(left, []string{"c2"}) {
+		if left := b.cfg.Redis.HKeys(t.Context(), b.fanKey(1)).Val(); !slices.Equal(left, []string{"c2"}) {
 			t.Errorf("left %v", left)
 		}
 		if err := a.Start(l); err == nil {
@@ -294,7 +294,7 @@ func TestARedisThatIsAwayHoldsNobodyAndHealsByItself(t *testing.T) {
 	}
 	<-l.wakes // subscribed again: wakes may have been lost
 	<-l.wakes
-	events := watchKeys(t, server.URL(), fanKey(1))
+	events := watchKeys(t, server.URL(), a.fanKey(1))
 	a.markAll()
 	<-events
 	newRegistry(t, server.URL(), "b").wantHolders(t, 1, "a")
@@ -349,7 +349,7 @@ func TestAWakeFromAnotherInstanceBringsItemsToItsSockets(t *testing.T) {
 	t.Parallel()
 	url := storetest.Redis(t)
 	b, other := newRegistry(t, url, "b"), newRegistry(t, url, "other")
-	events := watchKeys(t, url, fanKey(1))
+	events := watchKeys(t, url, b.fanKey(1))
 	w := newWorld(t, func(c *HubConfig) {
 		c.Registry, c.LookEvery = b, time.Hour // a wake or nothing
 	})
@@ -361,11 +361,22 @@ func TestAWakeFromAnotherInstanceBringsItemsToItsSockets(t *testing.T) {
 	_ = old.ws.Close(1000, "")
 	for known := false; !known; {
 		<-events
-		known = other.cfg.Redis.HExists(t.Context(), fanKey(1), c.session).Val()
+		known = other.cfg.Redis.HExists(t.Context(), other.fanKey(1), c.session).Val()
 	}
 	w.feed.add(messageFor(1, "a"))
 	if err := other.WakeFans(t.Context(), []int64{1}); err != nil {
 		t.Fatal(err)
 	}
 	c.wantItems("msg:a")
+}
+
+func TestTwoDatabasesOnOneRedisHaveTheirOwnFans(t *testing.T) {
+	t.Parallel()
+	url := storetest.Redis(t)
+	a, b := newRegistry(t, url, "a"), newRegistry(t, url, "b")
+	a.cfg.Database = "other"
+	a.Connect(1, "c1")
+	a.sync(t)
+	b.wantHolders(t, 1)
+	a.wantHolders(t, 1, "a")
 }

@@ -36,6 +36,9 @@ const (
 // CacheConfig configures a Cache.
 type CacheConfig struct {
 	Redis redis.UniversalClient
+	// Database names whose numbers the keys are of, since a Redis may serve several;
+	// DatabaseName tells it.
+	Database string
 	// Clock tells the database's time without a statement. A Clock does.
 	Clock interface{ Now() time.Time }
 	Log   *slog.Logger
@@ -104,8 +107,8 @@ type CacheStats struct {
 // NewCache puts a cache before the reads of s that have one. Call it before s is
 // used, and Start.
 func (s *Store) NewCache(cfg CacheConfig) (*Cache, error) {
-	if cfg.Redis == nil || cfg.Clock == nil {
-		return nil, errors.New("cache: Redis and Clock are required")
+	if cfg.Redis == nil || cfg.Database == "" || cfg.Clock == nil {
+		return nil, errors.New("cache: Redis, Database and Clock are required")
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()

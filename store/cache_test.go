@@ -25,7 +25,7 @@ func newTestCache(t testing.TB, url string) *Cache {
 	}
 	clock := &Clock{start: time.Now()}
 	clock.offset.Store(clock.start.UnixNano())
-	c, err := (&Store{}).NewCache(CacheConfig{Redis: rdb, Clock: clock, Log: slog.New(slog.DiscardHandler)})
+	c, err := (&Store{}).NewCache(CacheConfig{Redis: rdb, Database: "db", Clock: clock, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestThatThereIsNothingIsKeptUntilAWriteMakesIt(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if left, err := c.cfg.Redis.PTTL(t.Context(), cachePrefix+"k").Result(); err != nil || left > missingFor {
+	if left, err := c.cfg.Redis.PTTL(t.Context(), c.name("k")).Result(); err != nil || left > missingFor {
 		t.Errorf("it is kept for %v, %v; want %v at most", left, err, missingFor)
 	}
 	c.stale(t.Context(), []string{"k"})
@@ -200,7 +200,7 @@ func TestGarbageInRedisIsAMiss(t *testing.T) {
 		string(encodeShared(time.Now().Add(-time.Second), []byte(`{"v":9}`))), // its end is past
 	} {
 		key := fmt.Sprint("k", i)
-		if err := c.cfg.Redis.Set(t.Context(), cachePrefix+key, garbage, 0).Err(); err != nil {
+		if err := c.cfg.Redis.Set(t.Context(), c.name(key), garbage, 0).Err(); err != nil {
 			t.Fatal(err)
 		}
 		want(t, c, key, 1, loadOf(1))
@@ -209,7 +209,7 @@ func TestGarbageInRedisIsAMiss(t *testing.T) {
 			want(t, c, key, 1, failing) // the load took its place
 		}
 	}
-	if err := c.cfg.Redis.HSet(t.Context(), cachePrefix+"hash", "a", "b").Err(); err != nil {
+	if err := c.cfg.Redis.HSet(t.Context(), c.name("hash"), "a", "b").Err(); err != nil {
 		t.Fatal(err)
 	}
 	want(t, c, "hash", 1, loadOf(1))
@@ -267,7 +267,7 @@ func TestAValueWhoseWriterDiedEndsByItself(t *testing.T) {
 	if _, err := cached(t.Context(), c, "k", inputFor, loadOf(1)); err != nil {
 		t.Fatal(err)
 	}
-	left, err := c.cfg.Redis.PTTL(t.Context(), cachePrefix+"k").Result()
+	left, err := c.cfg.Redis.PTTL(t.Context(), c.name("k")).Result()
 	if err != nil || left <= 0 || left > 2*time.Second {
 		t.Errorf("it ends in %v, %v; want 2 s at most", left, err)
 	}

@@ -29,7 +29,9 @@ func (b *bench) cachedBy(url string, clock interface{ Now() time.Time }) *store.
 	b.t.Helper()
 	rdb, err := store.OpenRedis(url)
 	must(b.t, err)
-	c, err := b.store.NewCache(store.CacheConfig{Redis: rdb, Clock: clock, Log: slog.New(slog.DiscardHandler)})
+	database, err := b.store.DatabaseName(b.t.Context())
+	must(b.t, err)
+	c, err := b.store.NewCache(store.CacheConfig{Redis: rdb, Database: database, Clock: clock, Log: slog.New(slog.DiscardHandler)})
 	must(b.t, err)
 	c.Start()
 	b.t.Cleanup(func() { c.Stop(); _ = rdb.Close() })
@@ -274,5 +276,25 @@ func (b *bench) crowd(show string, n int) {
 		}
 		_, err := b.JoinMany(b.t.Context(), show, batch)
 		must(b.t, err)
+	}
+}
+
+// Fans and shows are numbered from 1 in each database.
+func TestTwoDatabasesOnOneRedisNeverShowEachOthersFans(t *testing.T) {
+	t.Parallel()
+	redis := storetest.Redis(t)
+	ours, theirs := newBench(t), newBench(t)
+	for b, fan := range map[*bench]string{ours: "ada", theirs: "eve"} {
+		b.cached(redis)
+		b.show("s", waitlist.PolicyChange{})
+		b.join("s", fan)
+	}
+	ours.free("s", "o", 1)
+	ours.decide()
+	ours.opened("s", "o", "ada")
+	ours.wantFirst("ada", "turn:s:o open*")
+	theirs.wantFirst("eve")
+	if got := theirs.reason("s", "o", "eve"); got != waitlist.Reason(waitlist.NotFound) {
+		t.Errorf("an opening of another database answers %s", got)
 	}
 }

@@ -15,11 +15,9 @@ import (
 )
 
 const (
-	// cachePrefix names the form of keys and values. Another form needs another
-	// name, so that two releases beside each other do not read each other's.
-	cachePrefix = "fl:cache1:"
-	// cacheTopic is where instances tell each other what they made stale.
-	cacheTopic = "fl:cache1"
+	// cacheForm names the form of keys and values. Another form needs another name, so
+	// that two releases beside each other do not read each other's.
+	cacheForm = "fl:cache2:"
 	// redisPatience bounds a call, and redisAway is how long none is tried after one
 	// failed: both are short beside the life of a value.
 	redisPatience = 250 * time.Millisecond
@@ -53,6 +51,12 @@ var (
 		return 1`)
 )
 
+// topic is where instances on the same database tell each other what they made stale.
+func (c *Cache) topic() string { return cacheForm + c.cfg.Database }
+
+// name is a key as Redis has it.
+func (c *Cache) name(key string) string { return cacheForm + c.cfg.Database + ":" + key }
+
 // sharedValue is a value in Redis.
 type sharedValue struct {
 	raw     string
@@ -85,10 +89,10 @@ func decodeShared(raw string) *sharedValue {
 // Redis is away.
 func (c *Cache) get(ctx context.Context, key string) (v *sharedValue, lease string) {
 	err := c.redis(ctx, func(ctx context.Context) error {
-		raw, err := c.cfg.Redis.Get(ctx, cachePrefix+key).Result()
+		raw, err := c.cfg.Redis.Get(ctx, c.name(key)).Result()
 		if errors.Is(err, redis.Nil) {
 			ticket := string(ticketMark) + rand.Text()
-			raw, err = ticketScript.Run(ctx, c.cfg.Redis, []string{cachePrefix + key}, ticket, ticketFor.Milliseconds()).Text()
+			raw, err = ticketScript.Run(ctx, c.cfg.Redis, []string{c.name(key)}, ticket, ticketFor.Milliseconds()).Text()
 		}
 		if err != nil {
 			return err
@@ -107,7 +111,7 @@ func (c *Cache) get(ctx context.Context, key string) (v *sharedValue, lease stri
 func (c *Cache) fill(ctx context.Context, key, lease string, ttl time.Duration, payload []byte) {
 	_ = c.redis(ctx, func(ctx context.Context) error {
 		value := encodeShared(c.cfg.Clock.Now().Add(ttl), payload)
-		return fillScript.Run(ctx, c.cfg.Redis, []string{cachePrefix + key}, lease, value, max(1, ttl.Milliseconds())).Err()
+		return fillScript.Run(ctx, c.cfg.Redis, []string{c.name(key)}, lease, value, max(1, ttl.Milliseconds())).Err()
 	})
 }
 
@@ -118,7 +122,7 @@ func (c *Cache) tell(ctx context.Context, keys []string) {
 		_ = c.redis(ctx, func(ctx context.Context) error {
 			_, err := c.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 				c.remove(ctx, p, some)
-				p.Publish(ctx, cacheTopic, strings.Join(some, "\n"))
+				p.Publish(ctx, c.topic(), strings.Join(some, "\n"))
 				return nil
 			})
 			return err
@@ -131,7 +135,7 @@ func (c *Cache) tell(ctx context.Context, keys []string) {
 func (c *Cache) remove(ctx context.Context, p redis.Pipeliner, keys []string) {
 	names := make([]string, len(keys))
 	for i, key := range keys {
-		names[i] = cachePrefix + key
+		names[i] = c.name(key)
 	}
 	if _, cluster := c.cfg.Redis.(*redis.ClusterClient); !cluster {
 		p.Del(ctx, names...)
@@ -176,7 +180,7 @@ func (c *Cache) listenLoop(ctx context.Context) {
 
 // listen forgets what it hears of until the subscription fails.
 func (c *Cache) listen(ctx context.Context) error {
-	sub := c.cfg.Redis.Subscribe(ctx, cacheTopic)
+	sub := c.cfg.Redis.Subscribe(ctx, c.topic())
 	defer sub.Close()
 	stop := context.AfterFunc(ctx, func() { _ = sub.Close() })
 	defer stop()

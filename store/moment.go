@@ -63,6 +63,13 @@ func (s *Store) moment(ctx context.Context) (delivery.Moment, error) {
 	return r.moment(), err
 }
 
+// DatabaseName names the database, whose numbers mean nothing in another. A replica
+// that took its place has the same name.
+func (s *Store) DatabaseName(ctx context.Context) (string, error) {
+	m, err := s.moment(ctx)
+	return fmt.Sprintf("%x", m.Database), err
+}
+
 // Database names the database and its timeline: what was remembered elsewhere of
 // its numbers is of no use after it was restored.
 func (s *Store) Database(ctx context.Context) (string, error) {
