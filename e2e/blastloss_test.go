@@ -1,0 +1,259 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"fanline/sim"
+	"fanline/sim/providers"
+)
+
+const (
+	blastFans = 5000
+	// blastLimit keeps a blast going for long enough to be hit many times. Bulk work may
+	// use four fifths of it.
+	blastLimit = "apns=400/s"
+)
+
+// blast is an announcement by push to everybody in a line who has a device, sent by two
+// instances.
+type blast struct {
+	*world
+	t      *testing.T
+	phones *providers.Phones
+	kills  []death
+}
+
+// death is when instances were killed: after one moment, and before another.
+type death struct{ after, before time.Time }
+
+func newBlast(t *testing.T, databaseURL string) *blast {
+	t.Helper()
+	w := newWorldOn(t, 0, databaseURL)
+	var end context.CancelFunc
+	w.ctx, end = context.WithTimeout(t.Context(), 5*time.Minute)
+	t.Cleanup(end)
+	b := &blast{world: w, t: t, phones: providers.NewPhones(providers.PhonesConfig{Keep: 10 * blastFans})}
+	apns := must(providers.StartAPNs(providers.APNsConfig{Phones: b.phones}))(t)
+	t.Cleanup(apns.Close)
+	apns.Always("", providers.Answer{Delay: 20 * time.Millisecond})
+	var bases []string
+	for _, name := range []string{"A", "B"} {
+		in := w.newInstance(name,
+			"FANLINE_APNS_URL="+apns.URL(), "FANLINE_APNS_KEY="+apns.Key(), "FANLINE_APNS_KEY_ID="+providers.APNsKeyID,
+			"FANLINE_APNS_TEAM_ID="+providers.APNsTeamID, "FANLINE_APNS_TOPIC="+providers.APNsTopic,
+			"FANLINE_LIMITS="+blastLimit, "FANLINE_LOG=info")
+		in.launch()
+		in.waitReady()
+		bases = append(bases, in.base)
+	}
+	w.app = sim.NewApp(bases, apiSecret, sim.WithHTTPClient(w.http))
+	b.fill()
+	return b
+}
+
+// fill makes the line, each fan with a device.
+func (b *blast) fill() {
+	b.t.Helper()
+	must(b.app.PutShow(b.ctx, "arena", sim.PutShow{Name: "Arena", Venue: "Arena", StartsAt: time.Now().Add(48 * time.Hour)}))(b.t)
+	report := must(b.app.Import(b.ctx, "arena", func(yield func(sim.Join) bool) {
+		for i := range blastFans {
+			if !yield(sim.Join{FanID: fmt.Sprintf("fan-%d", i)}) {
+				return
+			}
+		}
+	}, nil))(b.t)
+	if report.Imported != blastFans {
+		b.t.Fatalf("imported %d fans, want %d", report.Imported, blastFans)
+	}
+	b.sql(`INSERT INTO devices (fan_no, device_id, platform, token, environment, registered_at, used)
+		SELECT fan_no, 'phone', 'apns', encode(sha256(fan_id::bytea), 'hex'), 'production', now(), true FROM fans`)
+}
+
+// announce begins the blast.
+func (b *blast) announce() {
+	b.t.Helper()
+	must(b.app.Announce(b.ctx, "arena", sim.Announce{ID: "doors", Title: "Doors at seven", Body: "Come early.", Channels: []string{"apns"}}))(b.t)
+}
+
+// waitSent waits until so many fans were told.
+func (b *blast) waitSent(n int) {
+	b.t.Helper()
+	b.until(2*time.Minute, fmt.Sprintf("%d were told", n), func() bool { return b.phones.Counts().Addresses >= n })
+}
+
+// kill ends both instances at once, has the time pass after which what they left behind
+// is anybody's, and starts them again.
+func (b *blast) kill() {
+	b.t.Helper()
+	d := death{after: time.Now()}
+	for _, in := range b.in {
+		in.process.kill()
+	}
+	d.before = time.Now()
+	b.kills = append(b.kills, d)
+	b.sql(`UPDATE river_job SET state = 'available', scheduled_at = now() WHERE state = 'running'`) // as the queue does after a minute
+	b.sql(`UPDATE river_leader SET elected_at = now() - interval '2 minutes', expires_at = now() - interval '1 minute'`)
+	b.sql(`UPDATE deliveries SET next_at = now() WHERE state = 'leased'`)
+	for _, in := range b.in {
+		in.launch()
+	}
+	for _, in := range b.in {
+		in.waitReady()
+	}
+}
+
+// finish waits until the blast is through, and looks at what was recorded. A job whose
+// end was not recorded is taken again after a minute, which is not waited for.
+func (b *blast) finish() {
+	b.t.Helper()
+	const left = `SELECT count(*) FROM river_job WHERE kind = 'blast' AND state NOT IN ('completed', 'cancelled', 'discarded')`
+	b.until(3*time.Minute, "every chunk is through", func() bool {
+		b.sql(`UPDATE river_job SET attempted_at = attempted_at - interval '1 minute'
+			WHERE state = 'running' AND attempted_at < now() - interval '20 seconds' AND attempted_at > now() - interval '60 seconds'`)
+		return b.number(left) == 0
+	})
+	if n := b.number(`SELECT count(*) FROM river_job WHERE state IN ('cancelled', 'discarded')`); n != 0 {
+		b.t.Errorf("%d jobs were given up", n)
+	}
+	if n := b.number(`SELECT count(*) FROM deliveries WHERE state = 'sent'`); n != blastFans {
+		b.t.Errorf("%d deliveries are recorded as sent, want %d", n, blastFans)
+	}
+}
+
+// unrecorded is how long before a kill a send may have been accepted and its record not
+// made: a fifth of a second, and what a busy machine takes.
+const unrecorded = 3 * time.Second
+
+// check looks at what each phone got: the alert, as one. Only what was accepted right
+// before a kill may have come twice.
+func (b *blast) check() (twice int) {
+	b.t.Helper()
+	got := map[string][]providers.Got{}
+	for _, g := range b.phones.Log() {
+		if g.Accepted {
+			got[g.Address] = append(got[g.Address], g)
+		}
+	}
+	if len(got) != blastFans {
+		b.t.Errorf("%d fans were told, want %d", len(got), blastFans)
+	}
+	for address, list := range got {
+		for i, g := range list {
+			if g.Key != list[0].Key || g.Key == "" {
+				b.t.Errorf("%s shows two alerts: %q and %q", address, list[0].Key, g.Key)
+			}
+			if i == 0 {
+				continue
+			}
+			twice++
+			if !b.excused(list[i-1].At, g.At) {
+				b.t.Errorf("%s was sent to at %v and at %v, and nothing died in between", address, list[i-1].At, g.At)
+			}
+		}
+	}
+	b.t.Logf("%d sends of %d were made again, after %d kills", twice, blastFans, len(b.kills))
+	return twice
+}
+
+func (b *blast) excused(first, second time.Time) bool {
+	return slices.ContainsFunc(b.kills, func(d death) bool {
+		return first.Before(d.before) && d.after.Sub(first) < unrecorded && second.After(d.after)
+	})
+}
+
+func TestABlastMissesNobodyWhoeverIsKilled(t *testing.T) {
+	t.Parallel()
+	r := random(t)
+	b := newBlast(t, database(t))
+	b.announce()
+	b.waitSent(1)
+	kills := 3
+	if *rounds > 1 {
+		kills = 10
+	}
+	for range kills {
+		b.waitSent(min(blastFans, b.phones.Counts().Addresses+r.IntN(400)))
+		b.kill()
+	}
+	b.finish()
+	b.check()
+}
+
+func TestABlastMissesNobodyAndTellsNobodyTwiceWhileRedisIsLost(t *testing.T) {
+	t.Parallel()
+	b := newBlast(t, database(t))
+	away := 3 * time.Second
+	if *rounds > 1 {
+		away = 30 * time.Second
+	}
+	b.announce()
+	b.waitSent(blastFans / 4)
+	client := redis.NewClient(must(redis.ParseURL(b.redis.URL()))(t))
+	defer client.Close()
+	check(t, client.FlushAll(b.ctx).Err())
+	b.waitSent(blastFans / 2)
+	b.redis.Kill()
+	sleep(b.ctx, away)
+	check(t, b.redis.Restart(b.ctx))
+	b.finish()
+	if n := b.check(); n != 0 {
+		t.Errorf("%d sends were made again", n)
+	}
+}
+
+func TestABlastMissesNobodyAndTellsNobodyTwiceWhenPostgresIsRestarted(t *testing.T) {
+	t.Parallel()
+	pg := ownPostgres(t)
+	b := newBlast(t, pg.URL())
+	b.announce()
+	b.waitSent(blastFans / 3)
+	pg.Kill()
+	check(t, pg.Restart(b.ctx))
+	b.finish()
+	if n := b.check(); n != 0 {
+		t.Errorf("%d sends were made again", n)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+func TestFansOfAnInstanceThatDiedArePushed(t *testing.T) {
+	t.Parallel()
+	w, all := newPhones(t)
+	dies := w.newInstance("B", w.in[0].env...)
+	dies.launch()
+	dies.waitReady()
+	const n = 200
+	l := w.newLine(t, n, sim.Policy{})
+	for _, fan := range l.fans { // no reconnect: their phones are in their pockets
+		l.connectWith(fan, sim.FanConfig{BaseURLs: []string{dies.base}})
+	}
+	w.sql(`INSERT INTO devices (fan_no, device_id, platform, token, registered_at, used)
+		SELECT fan_no, 'phone', 'fcm', 'token-' || fan_id, now(), true FROM fans`)
+	dies.process.kill()
+	w.app = sim.NewApp([]string{w.in[0].base}, apiSecret, sim.WithHTTPClient(w.http))
+	freed := time.Now()
+	must(w.app.Free(w.ctx, l.show, "all", sim.Free{Quantity: n, Reason: "new_inventory"}))(t)
+	w.until(30*time.Second, "every phone got the push", func() bool { return all.Phones.Counts().Addresses >= n })
+	var late time.Duration
+	for _, g := range all.Phones.Log() {
+		late = max(late, g.At.Sub(freed))
+	}
+	// The turns open within n/50 s; while the lease lives, nobody's silence is a reason
+	// to wait longer than for an ack.
+	if most := n/50*time.Second + 10*time.Second; late > most {
+		t.Errorf("the last push came %v after the seats were freed, want within %v", late, most)
+	}
+	t.Logf("the last of %d pushes came %v after the seats were freed", n, late.Round(time.Millisecond))
+}
