@@ -46,6 +46,7 @@ type app struct {
 	breakers *delivery.Breakers
 	retire   *delivery.RetireGuard
 	feedback *delivery.Feedback
+	digests  *delivery.DigestClock // nil: there is no mail
 	pipeline *delivery.Pipeline
 	alerts   *delivery.AlertClock
 	bus      *notifier.Bus
@@ -227,6 +228,9 @@ func (a *app) start() error {
 	}
 	a.alerts.Start()
 	a.feedback.Start()
+	if a.digests != nil {
+		a.digests.Start()
+	}
 	jobs, end := context.WithCancel(ctx)
 	a.endJobs = end
 	if err := a.jobs.Start(jobs); err != nil {
@@ -250,6 +254,9 @@ func (a *app) stop() {
 	a.lines.Close()
 	a.alerts.Stop()
 	a.feedback.Stop()
+	if a.digests != nil {
+		a.digests.Stop()
+	}
 	stopped(a.log, "the queue", a.bus.Stop(ctx))
 	if a.kafka != nil {
 		a.kafka.Stop()

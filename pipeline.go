@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fanline/delivery"
+	"fanline/notifier"
 	"fanline/ratelimit"
 )
 
@@ -37,6 +39,9 @@ func (a *app) newPipeline(ctx context.Context, s *settings) (err error) {
 	})
 	if err != nil {
 		return err
+	}
+	if slices.Contains(a.pipeline.Channels(), notifier.Email) {
+		a.digests = delivery.NewDigestClock(a.store, a.dbClock, a.log)
 	}
 	a.alerts = delivery.NewAlertClock(a.store, a.pipeline.Channels(), a.log)
 	return nil

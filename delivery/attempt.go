@@ -156,7 +156,7 @@ func (c *chunk) once(o *post) Verdict {
 	ctx, cancel := context.WithTimeout(c.calls, c.p.cfg.CallTimeout)
 	defer cancel()
 	e := &Envelope{
-		Key: o.Key, Item: o.parcel.Render(o.to.Locale), Address: o.address, Expires: o.parcel.Expires, URL: o.parcel.URL,
+		Key: o.Key, Item: o.parcel.Render(o.to.Locale), Contents: o.parcel.Contents, Address: o.address, Expires: o.parcel.Expires, URL: o.parcel.URL,
 		Attempt: o.attempt, LastUnsure: o.unsure, Unsubscribe: c.unsubscribe(ctx, o),
 	}
 	began := c.p.cfg.Clock.Now()

@@ -27,6 +27,10 @@ type Outbox interface {
 	Put(ctx context.Context, results []Result, mine bool, then []notifier.PlanArgs) error
 	// Deduplicated records that deliveries were asked for again.
 	Deduplicated(ctx context.Context, drafts []Draft) error
+	// MakeDigests queues the chunk that follows, once, and makes the digests of a chunk
+	// of fans that were not made: for those with something new that is unread. Again,
+	// it returns those that it made, and none a second time.
+	MakeDigests(ctx context.Context, a notifier.DigestArgs) ([]int64, error)
 	// NextChunk queues the chunk of an announcement that follows one, once.
 	NextChunk(ctx context.Context, a notifier.BlastArgs) error
 }

@@ -27,6 +27,14 @@ type Parcel struct {
 	Tried []Tried
 	// Render makes the item with its texts, in the language of a locale.
 	Render func(locale string) notifier.Item
+	// Contents are the items that a digest tells of.
+	Contents []Content
+}
+
+// Content is an item in a digest.
+type Content struct {
+	Title, Body string
+	URL         string // "" without one
 }
 
 // Tried is a delivery of a parcel that was begun.
@@ -37,12 +45,13 @@ type Tried struct {
 	NextAt     time.Time
 }
 
-// Batch names parcels: an opening's turns of some fans, messages, or an
+// Batch names parcels: an opening's turns of some fans, messages, digests, or an
 // announcement to the entries numbered above From, up to To.
 type Batch struct {
 	Opening      int64
 	Fans         []int64
 	Messages     []int64
+	Digests      []int64
 	Announcement int64
 	From, To     int64
 }

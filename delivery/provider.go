@@ -25,6 +25,8 @@ type Envelope struct {
 	// Item has its texts, in the fan's language.
 	Item    notifier.Item
 	Address Address
+	// Contents are what a digest tells of, beside the item's own text.
+	Contents []Content
 	// Expires is when the item is of no use any more; the provider is told not to
 	// bring it later. It is in the future when Send is called.
 	Expires time.Time

@@ -52,6 +52,10 @@ func PreferenceOf(k Kind) Kind {
 // PreferenceKinds are those that fans choose channels for.
 var PreferenceKinds = []Kind{KindTurn, KindAnnouncement, KindMessage}
 
+// OptOutKinds are those that owners of addresses opt out of one by one. Their order
+// is part of the tokens that were sent.
+var OptOutKinds = []Kind{KindTurn, KindAnnouncement, KindMessage, KindDigest}
+
 // Phase is how far a delivery is.
 type Phase string
 

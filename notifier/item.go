@@ -52,6 +52,8 @@ const (
 	KindResult       Kind = "result"
 	KindAnnouncement Kind = "announcement"
 	KindMessage      Kind = "message"
+	// KindDigest is the daily mail of what is unread. It is in no inbox.
+	KindDigest Kind = "digest"
 )
 
 // TurnState is the state of a turn's item.
@@ -93,6 +95,9 @@ func ResultID(show, opening string) string { return "result:" + show + ":" + ope
 
 // AnnouncementID is the id of the item of an announcement.
 func AnnouncementID(show, id string) string { return "ann:" + show + ":" + id }
+
+// DigestID is the id of a digest, by its day.
+func DigestID(day string) string { return "digest:" + day }
 
 // Update tells a connected fan that the state of an item changed.
 type Update struct {

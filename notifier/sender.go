@@ -17,6 +17,7 @@ type Sender interface {
 	Plan(ctx context.Context, a PlanArgs) error
 	Send(ctx context.Context, a SendArgs) error
 	Blast(ctx context.Context, a BlastArgs) error
+	Digest(ctx context.Context, a DigestArgs) error
 }
 
 // sendersOf is how many sends of a lane one process works at a time, by channel.
@@ -47,6 +48,7 @@ func addSenders(workers *river.Workers, s Sender) error {
 		river.AddWorkerSafely(workers, &routeWorker{sender: s}),
 		river.AddWorkerSafely(workers, &sendWorker{sender: s}),
 		river.AddWorkerSafely(workers, &blastWorker{sender: s}),
+		river.AddWorkerSafely(workers, &digestWorker{sender: s}),
 	)
 }
 
@@ -94,6 +96,17 @@ func (w *blastWorker) Work(ctx context.Context, job *river.Job[BlastArgs]) error
 	a := job.Args
 	a.Again = again(job.JobRow)
 	return worked(w.sender.Blast(ctx, a))
+}
+
+type digestWorker struct {
+	river.WorkerDefaults[DigestArgs]
+	sender Sender
+}
+
+func (w *digestWorker) Work(ctx context.Context, job *river.Job[DigestArgs]) error {
+	a := job.Args
+	a.Again = again(job.JobRow)
+	return worked(w.sender.Digest(ctx, a))
 }
 
 // again says whether the job ran before: it failed, was rescued or put off.

@@ -97,6 +97,7 @@ var (
 		`DELETE FROM devices WHERE fan_no = $1`,
 		`DELETE FROM messages WHERE fan_no = $1`,
 		`DELETE FROM message_keys WHERE fan_no = $1`,
+		`DELETE FROM digests WHERE fan_no = $1`,
 		`DELETE FROM answers WHERE fans @> ARRAY[$1::bigint]`,
 	}
 	// Where staff named the fan in what they wrote about others: $1 is the id, $2

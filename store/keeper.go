@@ -67,7 +67,7 @@ func (k *Keeper) clean(ctx context.Context) error {
 	if err := k.s.TurnPartitions(ctx); err != nil {
 		return err
 	}
-	for _, drop := range []func(context.Context) (bool, error){k.s.DropAnswers, k.s.DropMessages, k.s.DropAcks, k.s.DropFeedback} {
+	for _, drop := range []func(context.Context) (bool, error){k.s.DropAnswers, k.s.DropMessages, k.s.DropAcks, k.s.DropFeedback, k.s.DropDigests} {
 		for range keeperMost {
 			more, err := drop(ctx)
 			if err != nil {

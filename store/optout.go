@@ -103,7 +103,7 @@ func (s *Store) UnsubscribeToken(ctx context.Context, a delivery.Address, kind n
 	}
 	body := append([]byte{
 		tokenVersion, byte(slices.Index(notifier.Channels, a.Channel)),
-		byte(slices.Index(notifier.PreferenceKinds, notifier.PreferenceOf(kind))),
+		byte(slices.Index(notifier.OptOutKinds, notifier.PreferenceOf(kind))),
 	}, h[:]...)
 	mac, err := s.signToken(ctx, body)
 	if err != nil {
@@ -152,16 +152,19 @@ func (s *Store) readToken(ctx context.Context, token string) (c notifier.Channel
 	}
 	channel, kind := int(b[1]), int(b[2])
 	if !hmac.Equal(mac, b[tokenBody:]) || b[0] != tokenVersion ||
-		channel >= len(notifier.Channels) || kind >= len(notifier.PreferenceKinds) {
+		channel >= len(notifier.Channels) || kind >= len(notifier.OptOutKinds) {
 		return "", "", h, invalid
 	}
-	return notifier.Channels[channel], notifier.PreferenceKinds[kind], addressHash(b[3:tokenBody]), nil
+	return notifier.Channels[channel], notifier.OptOutKinds[kind], addressHash(b[3:tokenBody]), nil
 }
 
 // resubscribe takes back what the owner of fan number $1's addresses unsubscribed
 // from, for the channels that they now ask for again themselves.
 func resubscribe(ctx context.Context, tx pgx.Tx, p *storedProfile, k notifier.Kind) error {
 	channels, _ := notifier.ChannelsOf(p.Words(k))
+	if k == notifier.KindDigest {
+		channels = []notifier.Channel{notifier.Email}
+	}
 	for c, h := range map[notifier.Channel][]byte{notifier.Email: p.emailHash, notifier.SMS: p.phoneHash} {
 		if h == nil || !slices.Contains(channels, c) {
 			continue

@@ -34,6 +34,8 @@ func (s *Store) Parcels(ctx context.Context, b delivery.Batch, tried bool) ([]de
 	switch {
 	case b.Opening != 0:
 		list, err = s.turnParcels(ctx, b.Opening, b.Fans)
+	case b.Digests != nil:
+		list, err = s.digestParcels(ctx, b.Digests)
 	case b.Announcement != 0:
 		list, err = s.announcementParcels(ctx, b)
 	default:

@@ -238,6 +238,8 @@ func (o *office) work(j job) error {
 		err = o.p.Send(ctx, read[notifier.SendArgs](o.t, j.args))
 	case "blast":
 		err = o.p.Blast(ctx, read[notifier.BlastArgs](o.t, j.args))
+	case "digest":
+		err = o.p.Digest(ctx, read[notifier.DigestArgs](o.t, j.args))
 	case "event":
 		if a := read[notifier.EventArgs](o.t, j.args); a.Subscriber == notifier.Blasts {
 			err = o.store.Blaster(o.p.Channels())(ctx, a)

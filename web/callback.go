@@ -21,6 +21,9 @@ type Callbacks interface {
 // mostCallback is how large a call's body may be.
 const mostCallback = 64 << 10
 
+// providersArea is the docs' part of the calls that services make.
+const providersArea = "Providers"
+
 // callbackPaths are the services' calls, by path. They bring signatures in place of
 // credentials.
 var callbackPaths = map[string]string{
@@ -38,9 +41,10 @@ func (s *Server) callbackCalls() {
 		{
 			"/v1/callbacks/twilio", "callback-twilio", "Twilio: what became of messages, and what fans wrote back",
 			"X-Twilio-Signature over FANLINE_PUBLIC_URL, this path and the query as they came, and the parameters. 403 for a call that is not genuine.",
-			&huma.RequestBody{Content: map[string]*huma.MediaType{"application/x-www-form-urlencoded": {Schema: &huma.Schema{
-				Type: huma.TypeObject, AdditionalProperties: true, Description: "As Twilio sends them.",
-			}}}},
+			&huma.RequestBody{Content: map[string]*huma.MediaType{"application/x-www-form-urlencoded": {
+				Schema:  &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Description: "As Twilio sends them."},
+				Example: "MessageSid=SM0123456789abcdef&MessageStatus=delivered&AccountSid=AC0123456789abcdef",
+			}}},
 		},
 		{
 			"/v1/callbacks/email", "callback-email", "A mail service: delivered, bounced, complained", signed,
@@ -52,7 +56,7 @@ func (s *Server) callbackCalls() {
 		},
 	} {
 		op := open(http.MethodPost, c.path, c.id, c.summary, &huma.Response{Description: "Taken, now or before."})
-		op.Tags, op.Description, op.RequestBody = []string{"Providers"}, c.text, c.body
+		op.Tags, op.Description, op.RequestBody = []string{providersArea}, c.text, c.body
 		op.Responses = map[string]*huma.Response{"204": {Description: "Taken, now or before."}}
 		op.Errors = []int{http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusServiceUnavailable}
 		s.plain(op, s.takeCallback)

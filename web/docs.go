@@ -34,7 +34,7 @@ var (
 )
 
 // docsAreas are the tags in the order of the page.
-var docsAreas = []string{"Shows", "Line", "Openings", "Claims", "Messages", "Fans", "Fan", "Providers", "Health"}
+var docsAreas = []string{"Shows", "Line", "Openings", "Claims", "Messages", "Fans", "Fan", providersArea, "Health"}
 
 type docsPage struct {
 	Version, Description string
@@ -128,6 +128,9 @@ func (d docsMaker) call(op *huma.Operation) docsCall {
 		for name := range need {
 			c.Who = map[string]string{"apiKey": "API key", "fanToken": "fan's token"}[name]
 		}
+	}
+	if slices.Contains(op.Tags, providersArea) {
+		c.Who = "signature"
 	}
 	for _, p := range op.Parameters {
 		f := d.field(p.Name, p.Schema, p.Required)

@@ -69,7 +69,7 @@ type DailyHours struct {
 
 // Digest is when a fan gets one.
 type Digest struct {
-	Hour int `json:"hour" minimum:"0" maximum:"23" example:"9" doc:"Of the day by the fan's clock."`
+	Hour int `json:"hour" minimum:"0" maximum:"23" example:"9" doc:"Of the day by the fan's clock; in UTC without a time_zone."`
 }
 
 // PreferencesRequest documents preferencesChange.
@@ -199,12 +199,15 @@ func (c *preferencesChange) applyDigest(p *delivery.Profile) error {
 	return waitlist.Wrong("digest.hour", "digest.hour is required, 0 to 23; send digest as null for none")
 }
 
-// chosen are the kinds whose channels are named.
+// chosen are the kinds whose channels are named, and the digest where it is.
 func (c *preferencesChange) chosen() (kinds []notifier.Kind) {
 	for kind, words := range c.Channels.Value {
 		if !words.Null {
 			kinds = append(kinds, notifier.Kind(kind))
 		}
+	}
+	if c.Digest.Set && !c.Digest.Null {
+		kinds = append(kinds, notifier.KindDigest)
 	}
 	return kinds
 }
@@ -283,7 +286,7 @@ func preferencesView(p *delivery.Profile) Preferences {
 	if q := p.Quiet; q != nil {
 		v.QuietHours = &DailyHours{delivery.WallTime(q.From), delivery.WallTime(q.To)}
 	}
-	if p.DigestHour != nil {
+	if p.DigestHour != nil && !slices.Contains(p.OptedOut[notifier.Email], notifier.KindDigest) {
 		v.Digest = &Digest{*p.DigestHour}
 	}
 	for _, c := range []notifier.Channel{notifier.SMS, notifier.Email} {

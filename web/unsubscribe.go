@@ -110,6 +110,9 @@ func subscriptionWords(c notifier.Channel, k notifier.Kind) string {
 	if by == "" {
 		by = "notifications"
 	}
+	if k == notifier.KindDigest {
+		return "daily e-mails of what is new in your inbox"
+	}
 	return by + map[notifier.Kind]string{
 		notifier.KindTurn:         " about your turns to take a seat",
 		notifier.KindAnnouncement: " with announcements of the shows whose waitlist you are on",

@@ -46,8 +46,9 @@ func (p *Provider) message(e *delivery.Envelope) (*gomail.Msg, error) {
 		m.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
 	}
 	title, body := delivery.Line(e.Item.Title), delivery.Clean(e.Item.Body)
-	m.SetBodyString(gomail.TypeTextPlain, text(title, body, link, out))
-	html, err := render(title, body, link, out)
+	contents := cleaned(e.Contents)
+	m.SetBodyString(gomail.TypeTextPlain, text(title, body, contents, link, out))
+	html, err := render(title, body, contents, link, out)
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +70,24 @@ func isHeaderLink(link string) bool {
 		!strings.ContainsFunc(link, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("<>\"", r) })
 }
 
-func text(title, body, link, out string) string {
+// cleaned are a digest's contents, a line of title each.
+func cleaned(list []delivery.Content) []delivery.Content {
+	out := make([]delivery.Content, len(list))
+	for i, c := range list {
+		out[i] = delivery.Content{Title: delivery.Line(c.Title), Body: delivery.Clean(c.Body), URL: delivery.Line(c.URL)}
+	}
+	return out
+}
+
+func text(title, body string, contents []delivery.Content, link, out string) string {
 	var b strings.Builder
 	b.WriteString(title + "\n\n" + body + "\n")
+	for _, c := range contents {
+		b.WriteString("\n* " + c.Title + "\n" + c.Body + "\n")
+		if c.URL != "" {
+			b.WriteString(c.URL + "\n")
+		}
+	}
 	if link != "" {
 		b.WriteString("\n" + link + "\n")
 	}
@@ -81,13 +97,14 @@ func text(title, body, link, out string) string {
 	return b.String()
 }
 
-func render(title, body, link, out string) (string, error) {
+func render(title, body string, contents []delivery.Content, link, out string) (string, error) {
 	var b bytes.Buffer
 	err := pageTemplate.Execute(&b, struct {
 		Title       string
 		Lines       []string
+		Contents    []delivery.Content
 		Link        string
 		Unsubscribe string
-	}{title, strings.Split(body, "\n"), link, out})
+	}{title, strings.Split(body, "\n"), contents, link, out})
 	return b.String(), err
 }
