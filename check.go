@@ -106,7 +106,7 @@ func printRows(ctx context.Context, rows []checkRow) error {
 }
 
 func (c *checkCommand) checkPostgres(ctx context.Context) error {
-	log, err := c.logger(io.Discard)
+	log, _, err := c.logger(io.Discard)
 	if err != nil {
 		return err
 	}

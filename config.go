@@ -146,10 +146,13 @@ func list(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-func (s *settings) logger(w io.Writer) (*slog.Logger, error) {
+// logger logs to w, some lines at a time. flush writes those that wait; call it at the
+// end.
+func (s *settings) logger(w io.Writer) (log *slog.Logger, flush func() error, err error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(s.Log)); err != nil {
-		return nil, &badConfig{"FANLINE_LOG", "must be debug, info, warn or error"}
+		return nil, nil, &badConfig{"FANLINE_LOG", "must be debug, info, warn or error"}
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})), nil
+	b := newLogBuffer(w)
+	return slog.New(urgentHandler{slog.NewJSONHandler(b, &slog.HandlerOptions{Level: level}), b}), b.Close, nil
 }

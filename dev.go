@@ -114,11 +114,12 @@ func (d *devCommand) embed(ctx context.Context, s *settings) (stop func(), err e
 	return stop, store.Migrate(ctx, s.DatabaseURL)
 }
 
-func (d *devCommand) serve(ctx context.Context, s *settings, phones *providers.All, logs io.Writer) error {
-	log, err := s.logger(logs)
+func (d *devCommand) serve(ctx context.Context, s *settings, phones *providers.All, logs io.Writer) (err error) {
+	log, flush, err := s.logger(logs)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, flush()) }()
 	stage := newStage()
 	if d.Demo {
 		s.demo = demo.Handler(stage, log)

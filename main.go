@@ -110,11 +110,12 @@ type serveCommand struct {
 }
 
 // Run serves until ctx ends.
-func (s *serveCommand) Run(ctx context.Context) error {
-	log, err := s.logger(os.Stderr)
+func (s *serveCommand) Run(ctx context.Context) (err error) {
+	log, flush, err := s.logger(os.Stderr)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, flush()) }()
 	if err := s.check(); err != nil {
 		return err
 	}

@@ -252,8 +252,13 @@ func TestHealthAndMetrics(t *testing.T) {
 	if w := ops("/healthz"); w.Code != 200 {
 		t.Errorf("%d", w.Code)
 	}
-	if w := ops("/debug/pprof/"); w.Code != 404 {
-		t.Errorf("pprof: %d", w.Code)
+	if w := ops("/debug/pprof/goroutine?debug=1"); w.Code != 200 || !strings.Contains(w.Body.String(), "TestHealthAndMetrics") {
+		t.Errorf("profile: %d", w.Code)
+	}
+	r.as("", "GET", "/debug/pprof/goroutine", "").problem(404, "not_found", "")
+	// The command's arguments may hold a secret.
+	if w := ops("/debug/pprof/cmdline"); w.Code != 404 {
+		t.Errorf("the command's arguments: %d %s", w.Code, w.Body)
 	}
 }
 

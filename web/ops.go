@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/http/pprof"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -16,13 +17,16 @@ import (
 // readyPatience bounds all checks of one /readyz.
 const readyPatience = 3 * time.Second
 
-// OpsHandler is what operators read: metrics and health with its details. It asks
-// for no credentials; its address is for the operators' network alone.
+// OpsHandler is what operators read: metrics, profiles, and health with its details. It
+// asks for no credentials; its address is for the operators' network alone.
 func (s *Server) OpsHandler() http.Handler {
 	r := chi.NewMux()
 	r.Handle("/metrics", promhttp.HandlerFor(s.cfg.Metrics, promhttp.HandlerOpts{ErrorLog: scrapeLog{s}}))
 	r.Get("/healthz", s.healthz)
 	r.Get("/readyz", func(w http.ResponseWriter, r *http.Request) { s.readyz(w, r, true) })
+	r.Get("/debug/pprof/*", pprof.Index) // heap, goroutine and the like by name
+	r.Get("/debug/pprof/profile", pprof.Profile)
+	r.Get("/debug/pprof/trace", pprof.Trace)
 	return r
 }
 
