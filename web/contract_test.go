@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -202,4 +203,33 @@ func TestTheDocumentHasTheStatusesOfTheContract(t *testing.T) {
 func atoi(s string) (n int) {
 	_, _ = fmt.Sscan(s, &n)
 	return n
+}
+
+// TestEveryPartOfAPathIsReadAndDocumented: a call that misses one would serve all
+// ids as the same.
+func TestEveryPartOfAPathIsReadAndDocumented(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var doc struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct{ Name, In string }
+		}
+	}
+	mustJSON(t, r.as("", "GET", "/openapi.json", "").Body.String(), &doc)
+	for path, item := range doc.Paths {
+		for method, op := range item {
+			var names []string
+			for _, p := range op.Parameters {
+				if p.In == "path" {
+					names = append(names, "{"+p.Name+"}")
+				}
+			}
+			asked := regexp.MustCompile(`\{[a-z]+\}`).FindAllString(path, -1)
+			slices.Sort(names)
+			slices.Sort(asked)
+			if !slices.Equal(names, asked) {
+				t.Errorf("%s %s reads %v", method, path, names)
+			}
+		}
+	}
 }

@@ -44,7 +44,8 @@ type webhookEndpoint struct {
 	Secret *string                `json:"secret"`
 }
 
-type endpointPath struct {
+// EndpointPath is exported, or what embeds it would not be read.
+type EndpointPath struct {
 	ID string `path:"id" maxLength:"64" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$" example:"box-office"`
 }
 
@@ -56,7 +57,7 @@ func (s *Server) webhookCalls() {
 }
 
 type putEndpoint struct {
-	endpointPath
+	EndpointPath
 	Sent[webhookEndpoint, WebhookEndpointRequest]
 }
 
@@ -106,7 +107,7 @@ func (s *Server) endpointChange(b *webhookEndpoint) (c notifier.EndpointChange, 
 	return c, nil
 }
 
-func (s *Server) getEndpoint(ctx context.Context, in *endpointPath) (*Answer[WebhookEndpoint], error) {
+func (s *Server) getEndpoint(ctx context.Context, in *EndpointPath) (*Answer[WebhookEndpoint], error) {
 	e, err := s.cfg.Endpoints.Endpoint(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func (s *Server) getEndpoint(ctx context.Context, in *endpointPath) (*Answer[Web
 	return answer(200, endpointView(&e))
 }
 
-func (s *Server) deleteEndpoint(ctx context.Context, in *endpointPath) (*Nothing, error) {
+func (s *Server) deleteEndpoint(ctx context.Context, in *EndpointPath) (*Nothing, error) {
 	return nil, s.cfg.Endpoints.DeleteEndpoint(ctx, in.ID)
 }
 

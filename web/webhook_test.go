@@ -28,6 +28,9 @@ func TestASecretIsShownOnceWhereItIsMade(t *testing.T) {
 	if c.URL != nil || c.Types == nil || len(*c.Types) != 0 || c.Secret != nil {
 		t.Errorf("%+v", c)
 	}
+	if id := r.store.argsOf(t, "PutEndpoint")[0]; id != "box" {
+		t.Errorf("endpoint %q was put", id)
+	}
 	read := r.app("GET", endpoint, "").json(200)
 	if read["secret"] != nil || read["state"] != "disabled" || read["attempts"] != float64(3) || read["last_error"] != "answered 500" {
 		t.Errorf("%v", read)
