@@ -122,12 +122,14 @@ func (s *Store) EndpointTook(ctx context.Context, id string) error {
 	return err
 }
 
-// EndpointFailed notes a failed attempt and when the next one may be; with disable
-// there is none.
-func (s *Store) EndpointFailed(ctx context.Context, id, reason string, again time.Duration, disable bool) error {
+// EndpointFailed notes an attempt of owner that failed and when the next one may be;
+// with disable there is none. It is nobody's, and not noted, once the endpoint was put
+// anew, since that was called as it had been.
+func (s *Store) EndpointFailed(ctx context.Context, id, owner, reason string, again time.Duration, disable bool) error {
 	_, err := s.pool.Exec(ctx, `
-		UPDATE webhook_endpoints SET attempts = attempts + 1, last_error = $2, next_at = clock_timestamp() + $3,
+		UPDATE webhook_endpoints e SET attempts = attempts + 1, last_error = $2, next_at = clock_timestamp() + $3,
 			failing_since = coalesce(failing_since, clock_timestamp()), disabled_at = CASE WHEN $4 THEN clock_timestamp() END
-		WHERE id = $1`, id, reason, again, disable)
+		WHERE id = $1 AND EXISTS (SELECT FROM followers f WHERE f.name = 'webhook:' || e.id AND f.owner = $5)`,
+		id, reason, again, disable, owner)
 	return err
 }

@@ -63,12 +63,14 @@ func TestANewEndpointHearsOfWhatHappensFromThenOn(t *testing.T) {
 	if got := r.rest(); len(got) == 0 || got[len(got)-1] != "entry.joined after" || len(got) > 2 {
 		t.Errorf("stream from %s: %q", after, got)
 	}
-	must(t, b.store.EndpointFailed(t.Context(), "box", "answered 500", time.Hour, true))
+	must(t, b.store.EndpointFailed(t.Context(), "box", "me", "answered 500", time.Hour, true))
 	again, created, err := b.store.PutEndpoint(t.Context(), "box", notifier.EndpointChange{})
 	must(t, err)
 	if created || again.DisabledAt != nil || again.Attempts != 0 || string(again.Secret) != string(e.Secret) || again.URL != url {
 		t.Errorf("put again: %+v", again)
 	}
+	// What was sent before that failed after it.
+	must(t, b.store.EndpointFailed(t.Context(), "box", "me", "answered 410", time.Hour, true))
 	due, err := b.store.EndpointsDue(t.Context())
 	must(t, err)
 	if len(due) != 1 {

@@ -21,8 +21,9 @@ type Endpoints interface {
 	notifier.Stream
 	// EndpointsDue are those that may be called now and that no process has.
 	EndpointsDue(ctx context.Context) ([]notifier.Endpoint, error)
+	Endpoint(ctx context.Context, id string) (notifier.Endpoint, error)
 	EndpointTook(ctx context.Context, id string) error
-	EndpointFailed(ctx context.Context, id, reason string, again time.Duration, disable bool) error
+	EndpointFailed(ctx context.Context, id, owner, reason string, again time.Duration, disable bool) error
 }
 
 // Config is what a Sender stands on.
@@ -149,6 +150,9 @@ func (s *Sender) follow(ctx context.Context, e *notifier.Endpoint) (more bool, e
 	if err != nil || !mine {
 		return false, err
 	}
+	if err := s.renew(ctx, e); err != nil || e.DisabledAt != nil {
+		return false, err
+	}
 	page, err := s.page(ctx, e, after)
 	if err != nil {
 		return false, err
@@ -167,6 +171,15 @@ func (s *Sender) follow(ctx context.Context, e *notifier.Endpoint) (more bool, e
 		return false, nil
 	}
 	return s.took(ctx, e, page.Next)
+}
+
+// renew reads an endpoint as it is now that nobody else calls it: it may have been
+// put anew since, and must not be called any more as it was.
+func (s *Sender) renew(ctx context.Context, e *notifier.Endpoint) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	*e, err = s.cfg.Store.Endpoint(ctx, e.ID)
+	return err
 }
 
 func (s *Sender) lease(ctx context.Context, e *notifier.Endpoint) (after string, mine bool, err error) {
@@ -216,5 +229,5 @@ func (s *Sender) note(ctx context.Context, e *notifier.Endpoint, failure error) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
-	return s.cfg.Store.EndpointFailed(ctx, e.ID, failure.Error(), again, last)
+	return s.cfg.Store.EndpointFailed(ctx, e.ID, s.owner, failure.Error(), again, last)
 }

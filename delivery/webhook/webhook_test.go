@@ -30,7 +30,8 @@ type fakeStore struct {
 	next      map[string]time.Time
 	again     []time.Duration
 	reasons   []string
-	advance   error // of every Advance
+	advance   error  // of every Advance
+	leasing   func() // before every lease
 }
 
 func newFake(events int, endpoints ...notifier.Endpoint) *fakeStore {
@@ -53,6 +54,9 @@ func (f *fakeStore) EndpointsDue(context.Context) (due []notifier.Endpoint, err 
 }
 
 func (f *fakeStore) LeaseFollower(_ context.Context, name, owner string, _ time.Duration) (string, bool, error) {
+	if f.leasing != nil {
+		f.leasing()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if o := f.owner[name]; o != "" && o != owner {
@@ -105,11 +109,28 @@ func (f *fakeStore) EndpointTook(_ context.Context, id string) error {
 	return nil
 }
 
-func (f *fakeStore) EndpointFailed(_ context.Context, id, reason string, again time.Duration, disable bool) error {
+func (f *fakeStore) Endpoint(_ context.Context, id string) (notifier.Endpoint, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return *f.endpoints[id], nil
+}
+
+// put changes an endpoint as it is put.
+func (f *fakeStore) put(id, url string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.endpoints[id].URL = url
+	f.owner[f.endpoints[id].Follower()] = ""
+}
+
+func (f *fakeStore) EndpointFailed(_ context.Context, id, owner, reason string, again time.Duration, disable bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
 	e := f.endpoints[id]
+	if f.owner[e.Follower()] != owner {
+		return nil
+	}
 	e.Attempts++
 	if disable {
 		e.DisabledAt = &now
@@ -326,4 +347,47 @@ func TestAnAddressThatIsNotPublicIsNotCalled(t *testing.T) {
 	if !errors.Is(err, dial.ErrForbidden) || len(called) > 0 {
 		t.Errorf("%v", err)
 	}
+}
+
+// It is put anew between two pages, while nobody is about to note what was sent.
+func TestAnEndpointThatWasPutIsNotCalledAsItWas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(250, at("a"))
+		leases := 0
+		f.leasing = func() {
+			if leases++; leases == 2 {
+				f.put("a", "https://new")
+			}
+		}
+		c := &calls{answer: func(int, *http.Request) (int, error) { return 200, nil }}
+		start(t, f, c)
+		time.Sleep(time.Minute)
+		for i, call := range c.list() {
+			if host := map[bool]string{true: "a ", false: "new "}[i < pageSize]; call != host+strconv.Itoa(i+1) {
+				t.Fatalf("call %d is %q", i+1, call)
+			}
+		}
+	})
+}
+
+// The answer to the old URL comes after the new one was put.
+func TestAnOldURLsFailureIsNotANewOnes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(1, at("a"))
+		c := &calls{}
+		c.answer = func(n int, _ *http.Request) (int, error) {
+			if n > 1 {
+				return 200, nil
+			}
+			f.put("a", "https://new")
+			return 410, nil
+		}
+		start(t, f, c)
+		time.Sleep(time.Minute)
+		if got := c.list(); !slices.Equal(got, []string{"a 1", "new 1"}) {
+			t.Errorf("calls %q", got)
+		}
+	})
 }
