@@ -390,6 +390,14 @@ func (f *fakeStore) Endpoint(ctx context.Context, id string) (notifier.Endpoint,
 		f.on(ctx, "Endpoint", id)
 }
 
+func (f *fakeStore) OrderFacts(ctx context.Context, ref waitlist.OpeningRef, from int) (waitlist.OrderFacts, error) {
+	return waitlist.OrderFacts{}, f.on(ctx, "OrderFacts", ref, from)
+}
+
+func (f *fakeStore) FanNames(ctx context.Context, show int32, enos []int64) (map[int64]string, error) {
+	return nil, f.on(ctx, "FanNames", show, enos)
+}
+
 func (f *fakeStore) DeleteEndpoint(ctx context.Context, id string) error {
 	return f.on(ctx, "DeleteEndpoint", id)
 }
