@@ -42,6 +42,7 @@ func (b *bench) serve(ctx context.Context, env ...string) (*instance, error) {
 		// What is measured is not the limit that guards a checkout.
 		"FANLINE_CLAIMS_PER_S=1000000", "FANLINE_LOG=info",
 	)
+	i.cmd.Env = append(i.cmd.Env, env...)
 	i.cmd.Stderr = log // itself: a pipe would have us read each line on the server's machine
 	// A Ctrl-C in the terminal is ours to answer.
 	i.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -36,15 +36,19 @@ var benchmarks = []benchmark{
 	{"crossover", "what write and read cost, against the size of a wave", crossover, false},
 	{"import", "an import of many new fans", imports, false},
 	{"limiter", "permits of a provider's limit", limits, false},
+	{"urgent", "urgent messages with nothing else to do, beside a blast, and beside a service that hangs", urgent, false},
+	{"blast", "an announcement by push, and its memory, against one job a fan", blast, false},
+	{"limits", "a provider's limit that two instances share while ten times as much is wanted", providerLimits, false},
 	{"flat", "a freed seat in lines of 40 to two million: statements, rows, bytes, time", flat, true},
 }
 
 // options are the flags.
 type options struct {
-	run   string
-	json  bool
-	quick bool
-	line  int
+	run      string
+	json     bool
+	quick    bool
+	line     int
+	audience int
 }
 
 func main() {
@@ -60,6 +64,7 @@ func main() {
 	flag.BoolVar(&o.json, "json", false, "print one JSON object a line in place of the table")
 	flag.BoolVar(&o.quick, "quick", false, "a tenth of the pairs: for trying things, not for figures to keep")
 	flag.IntVar(&o.line, "line", 2_000_000, "fans in the largest of the lines that benchmarks of size are given, above 40000")
+	flag.IntVar(&o.audience, "audience", 200_000, "fans with devices whom the blasts of urgent, blast and limits go to")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -27,12 +27,13 @@ type rig struct {
 	redis    *embedded.RedisServer
 	machine  string // what the figures were taken on, for the report
 	quick    bool
+	audience int       // fans of a blast
 	largest  int       // size of the largest of the lines that stand ready
 	lines    []bigLine // in linesDatabase; nil: nobody asked for them yet
 }
 
 func newRig(ctx context.Context, o options) (r *rig, err error) {
-	r = &rig{quick: o.quick, largest: o.line}
+	r = &rig{quick: o.quick, largest: o.line, audience: o.audience}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.close())
