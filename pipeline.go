@@ -70,6 +70,7 @@ func (a *app) measurePipeline(reg prometheus.Registerer) {
 	counter("deliveries_unsure_total", "Attempts that may have been accepted; made again with the same key.", n.Unsure.Load)
 	counter("deliveries_duplicate_total", "Deliveries that were asked for again.", n.Duplicates.Load)
 	counter("deliveries_misconfigured_total", "Attempts that say that a channel's settings are wrong. An alarm.", n.Misconfigured.Load)
+	counter("deliveries_panicked_total", "Attempts that ended in a panic, and failed. A bug; the log has its stack.", n.Panics.Load)
 	counter("addresses_kept_total", "Addresses called dead that were kept since too many were. An alarm.", n.Kept.Load)
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "fanline", Name: "retire_alarms", Help: "Channels whose provider calls suddenly many addresses dead, of which none is retired. An alarm.",

@@ -2,6 +2,8 @@ package delivery
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -142,12 +144,27 @@ func (c *chunk) putBack(posts []*post, why *backlog) {
 
 // call makes one attempt and settles it.
 func (c *chunk) call(o *post, done func(Outcome)) {
-	v := c.once(o)
+	v := c.safely(o)
 	done(v.Outcome)
 	if v.Outcome == OtherEnvironment {
 		v = c.elsewhere(o, v)
 	}
 	c.settle(o, v)
+}
+
+// safely is once, whatever it is that a provider's code or a text cannot bear: one
+// delivery that panics must neither end the process, and after the queue's rescue the
+// next one, nor come again.
+func (c *chunk) safely(o *post) (v Verdict) {
+	defer func() {
+		if r := recover(); r != nil {
+			c.p.counts.Panics.Add(1)
+			c.p.cfg.Log.Error("an attempt panicked", "channel", c.channel, "delivery", o.Key.String(),
+				"kind", fmt.Sprintf("%T", r), "stack", string(debug.Stack()))
+			v = Verdict{Outcome: Refused, Reason: "internal"}
+		}
+	}()
+	return c.once(o)
 }
 
 // once makes one attempt. Its time does not end with the job's: what a provider was
@@ -186,7 +203,7 @@ func (c *chunk) elsewhere(o *post, first Verdict) Verdict {
 		return Verdict{Outcome: Retry, Reason: first.Reason}
 	}
 	o.address.Environment = otherEnvironment(o.address.Environment)
-	v := c.once(o)
+	v := c.safely(o)
 	if v.Outcome == AddressDead {
 		v.Outcome = OtherEnvironment // of neither: kept until it is registered again
 	}

@@ -64,6 +64,8 @@ type PipelineStats struct {
 	// Duplicates were asked for again. Misconfigured attempts say that a channel's
 	// settings are wrong.
 	Duplicates, Misconfigured atomic.Int64
+	// Panics are attempts that ended in one: bugs, each logged with its stack.
+	Panics atomic.Int64
 	// Kept are addresses that a provider called dead while too many were.
 	Kept atomic.Int64
 

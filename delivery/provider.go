@@ -35,7 +35,7 @@ type Envelope struct {
 	// Unsubscribe is the address of this fan, channel and kind's one-click opt-out;
 	// "" where there is nothing to opt out of.
 	Unsubscribe string
-	// Attempt counts from 1. LastUnsure: the attempt before may have been accepted.
+	// Attempt counts from 1. LastUnsure: an attempt before may have been accepted.
 	Attempt    int
 	LastUnsure bool
 }

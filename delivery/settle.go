@@ -26,7 +26,9 @@ type deadAddress struct {
 	v Verdict
 }
 
-// settle turns a provider's verdict into what happens to the delivery.
+// settle turns a provider's verdict into what happens to the delivery. That an earlier
+// attempt may have been accepted stays true whatever a later one is told but that it was
+// taken.
 func (c *chunk) settle(o *post, v Verdict) {
 	wait := max(v.RetryAfter, backoff(o.attempt))
 	c.p.cfg.Retire.Note(c.channel, v.Outcome)
@@ -34,18 +36,18 @@ func (c *chunk) settle(o *post, v Verdict) {
 	case Accepted:
 		c.sent(o, v)
 	case Retry, AddressThrottled:
-		c.retry(o, notifier.PhaseQueued, v.Reason, wait, false)
+		c.retry(o, notifier.PhaseQueued, v.Reason, wait, o.unsure)
 	case Unsure:
 		c.p.counts.Unsure.Add(1)
 		c.retry(o, notifier.PhaseQueued, v.Reason, wait, true)
 	case Throttled:
 		c.p.counts.Throttled.Add(1)
 		c.p.cfg.Limits.Slow(c.calls, c.channel, v.RetryAfter)
-		c.retry(o, notifier.PhaseThrottled, v.Reason, wait, false)
+		c.retry(o, notifier.PhaseThrottled, v.Reason, wait, o.unsure)
 	case Misconfigured:
 		c.p.counts.Misconfigured.Add(1)
 		c.p.cfg.Log.Error("a provider does not accept our settings", "channel", c.channel, "reason", v.Reason)
-		c.retry(o, notifier.PhaseQueued, v.Reason, max(wait, misconfiguredRest), false)
+		c.retry(o, notifier.PhaseQueued, v.Reason, max(wait, misconfiguredRest), o.unsure)
 	case AddressDead, OtherEnvironment, OptedOut:
 		c.mu.Lock()
 		c.dead = append(c.dead, deadAddress{o, v})
