@@ -11,8 +11,12 @@ import (
 	"fanline/notifier"
 )
 
-// tellEvery is how often Redis is told what was accepted.
-const tellEvery = 50 * time.Millisecond
+const (
+	// tellEvery is how often Redis is told what was accepted.
+	tellEvery = 50 * time.Millisecond
+	// renewals is how often a lease is renewed within its time.
+	renewals = 4
+)
 
 // attempt makes the attempts, many at a time, and begins none after until. What it
 // could not begin waits.
@@ -28,13 +32,10 @@ func (c *chunk) attempt(ctx context.Context, posts []*post, until time.Time) {
 		context.AfterFunc(calls, func() { t.Stop() })
 	})
 	defer stop()
-	var wg sync.WaitGroup
-	told := time.Now()
+	var wg, keep sync.WaitGroup
+	keys, over := keysOf(posts), make(chan struct{})
+	keep.Go(func() { c.keep(keys, over) })
 	for {
-		if time.Since(told) > tellEvery {
-			c.tellKeys(ctx)
-			told = time.Now()
-		}
 		if posts = c.alive(posts); len(posts) == 0 {
 			break
 		}
@@ -45,6 +46,45 @@ func (c *chunk) attempt(ctx context.Context, posts []*post, until time.Time) {
 		}
 	}
 	wg.Wait()
+	close(over)
+	keep.Wait()
+}
+
+// keep tells Redis what was accepted and renews the leases while attempts are under
+// way, so that a slow provider does not end them, and a process that dies soon does.
+func (c *chunk) keep(keys []LeaseKey, over <-chan struct{}) {
+	ctx := context.WithoutCancel(c.calls)
+	tick := time.NewTicker(tellEvery)
+	defer tick.Stop()
+	renewed := time.Now()
+	for {
+		select {
+		case <-over:
+			return
+		case <-tick.C:
+		}
+		c.tellKeys(ctx)
+		if lease := leaseFor(c.lane); time.Since(renewed) >= lease/renewals {
+			renewed = time.Now()
+			c.renew(ctx, keys, lease)
+		}
+	}
+}
+
+func (c *chunk) renew(ctx context.Context, keys []LeaseKey, lease time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, lease/renewals)
+	defer cancel()
+	if err := c.p.cfg.Outbox.Renew(ctx, keys, lease); err != nil {
+		c.p.cfg.Log.Warn("renew the leases of deliveries", "channel", c.channel, "err", err)
+	}
+}
+
+func keysOf(posts []*post) []LeaseKey {
+	keys := make([]LeaseKey, len(posts))
+	for i, o := range posts {
+		keys[i] = LeaseKey{o.Key, o.Moment}
+	}
+	return keys
 }
 
 // alive drops those whose time is over meanwhile.

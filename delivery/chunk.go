@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	// leaseFor is longer than a job has, so that nobody else attempts what is under
-	// way, and shorter than it takes to notice that a process died.
-	leaseFor = 30 * time.Second
+	// bulkLease is longer than a job's attempts take. urgentLease is short, so that
+	// the plan of the step after 5 s finds what a process that died had in hand.
+	bulkLease   = 30 * time.Second
+	urgentLease = 4 * time.Second
 	// restMost is how long a job waits for permits; longer, and its work goes back
 	// into the queue.
 	restMost = 500 * time.Millisecond
@@ -25,6 +26,14 @@ const (
 	recordPause = 500 * time.Millisecond
 	recordEach  = 3 * time.Second
 )
+
+// leaseFor is how long a lane's deliveries are a job's; it renews what it still has.
+func leaseFor(l notifier.Lane) time.Duration {
+	if l == notifier.Bulk {
+		return bulkLease
+	}
+	return urgentLease
+}
 
 // chunk is the deliveries of one job by one channel.
 type chunk struct {
@@ -194,7 +203,7 @@ func (c *chunk) lease(ctx context.Context, posts []*post) ([]*post, error) {
 	if len(drafts) == 0 {
 		return nil, c.duplicates(ctx, doubled)
 	}
-	leases, err := c.p.cfg.Outbox.Lease(ctx, drafts, leaseFor)
+	leases, err := c.p.cfg.Outbox.Lease(ctx, drafts, leaseFor(c.lane))
 	if err != nil {
 		return nil, fmt.Errorf("lease deliveries: %w", err)
 	}

@@ -21,6 +21,8 @@ type Outbox interface {
 	// asks at the same time, and whatever was lost of the keys in Redis, one has it
 	// for as long as the lease.
 	Lease(ctx context.Context, drafts []Draft, lease time.Duration) ([]Lease, error)
+	// Renew has leases last as long again from now, of those that are leased still.
+	Renew(ctx context.Context, keys []LeaseKey, lease time.Duration) error
 	// Put stores results with their events in one transaction, and the jobs that
 	// follow. mine says that the caller has leased them; else one that somebody has
 	// leased is left alone, as one that is sent or over always is.
@@ -41,18 +43,9 @@ type Planned struct {
 	// Results are what needs no send: told over a socket, or skipped.
 	Results []Result
 	// Later are messages of which more may be due at a later step.
-	Later *LaterPlan
+	Later []LaterPlan
 	// Through are messages of which nothing will be sent any more.
 	Through []int64
-}
-
-// LaterPlan has messages planned again at their next step.
-type LaterPlan struct {
-	Step     int
-	Lane     notifier.Lane
-	Messages []int64
-	// Moment is what the steps are counted from; none comes later than Latest.
-	Moment, Latest time.Time
 }
 
 // Online says which fans have a live socket. *Registry is one.

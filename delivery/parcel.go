@@ -45,6 +45,9 @@ type Tried struct {
 	NextAt     time.Time
 }
 
+// lost says that the process that had it died before it recorded anything.
+func (t *Tried) lost(now time.Time) bool { return t.State == StateLeased && !t.NextAt.After(now) }
+
 // Batch names parcels: an opening's turns of some fans, messages, digests, or an
 // announcement to the entries numbered above From, up to To.
 type Batch struct {
@@ -81,6 +84,12 @@ type Draft struct {
 	AddressRef string
 	// Token is that of a device, which must still be the fan's; "" for others.
 	Token string
+}
+
+// LeaseKey names a delivery that was leased.
+type LeaseKey struct {
+	Key    notifier.DeliveryKey
+	Moment time.Time // whose day is the key's
 }
 
 // Lease is the answer to a wish to attempt a delivery.

@@ -105,21 +105,11 @@ func (planned *Planned) through(x *Parcel) {
 }
 
 // later has a message planned again at the step to come: for what is due then, and
-// for its text, which goes when nothing is under way any more.
+// for its text, which goes when nothing is under way any more. An urgent one has its
+// second step from the start.
 func (planned *Planned) later(a notifier.PlanArgs, x *Parcel) {
-	if x.Item.Kind != notifier.KindMessage {
-		return
-	}
-	if planned.Later == nil {
-		planned.Later = &LaterPlan{Step: a.Step + 1, Lane: a.Lane, Moment: x.Moment, Latest: x.Latest}
-	}
-	at := planned.Later
-	at.Messages = append(at.Messages, x.Item.Ref)
-	if x.Moment.After(at.Moment) {
-		at.Moment = x.Moment
-	}
-	if x.Latest.Before(at.Latest) {
-		at.Latest = x.Latest
+	if x.Item.Kind == notifier.KindMessage && (a.Step > 1 || x.Lane != notifier.Transactional) {
+		planned.Later = AddLater(planned.Later, a.Lane, a.Step+1, x.Item.Ref, x.Moment, x.Latest)
 	}
 }
 
@@ -185,11 +175,11 @@ func (c *cascade) at(channel notifier.Channel) time.Time {
 	return at
 }
 
-// look says of a channel whether it has an address that was not tried, and whether
-// one that was has hope.
+// look says of a channel whether it has an address that was not tried, or whose attempt
+// was lost with its process, and whether one that was tried has hope.
 func (c *cascade) look(channel notifier.Channel) (fresh, hope bool) {
 	for i := range c.to.Addresses {
-		if a := &c.to.Addresses[i]; a.Channel == channel && c.tried(a) == nil {
+		if a := &c.to.Addresses[i]; a.Channel == channel && c.untried(a) {
 			fresh = true
 		}
 	}
@@ -209,6 +199,11 @@ func (c *cascade) look(channel notifier.Channel) (fresh, hope bool) {
 		}
 	}
 	return fresh, hope
+}
+
+func (c *cascade) untried(a *Address) bool {
+	t := c.tried(a)
+	return t == nil || t.lost(c.now)
 }
 
 func (c *cascade) tried(a *Address) *Tried {

@@ -53,15 +53,18 @@ func queueAlerts(b *pgx.Batch, w *waitlist.Wave) {
 		w.OpeningNo, w.N, ats, from, to, latests)
 }
 
-// alertMessages has messages planned again at their next step, if there is one.
-func alertMessages(ctx context.Context, tx pgx.Tx, p *delivery.LaterPlan) error {
-	if p.Step > len(alertSteps) {
+// alertMessages has messages planned again.
+func alertMessages(ctx context.Context, tx pgx.Tx, plans []delivery.LaterPlan) error {
+	if len(plans) == 0 {
 		return nil
 	}
-	_, err := tx.Exec(ctx, `
-		INSERT INTO alerts (at, step, lane, messages, moment, latest) VALUES (least($1::timestamptz + $2, $3), $4, $5, $6, $1, $3)`,
-		p.Moment, alertSteps[p.Step-1], p.Latest, p.Step, p.Lane, p.Messages)
-	return err
+	b := &pgx.Batch{}
+	for i := range plans {
+		p := &plans[i]
+		b.Queue(`INSERT INTO alerts (at, step, lane, messages, moment, latest) VALUES ($1, $2, $3, $4, $1, $1)`,
+			p.At, p.Step, p.Lane, p.Messages)
+	}
+	return tx.SendBatch(ctx, b).Close()
 }
 
 // alert is a row of alerts.

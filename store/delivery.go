@@ -78,6 +78,21 @@ func (s *Store) Lease(ctx context.Context, drafts []delivery.Draft, lease time.D
 	})
 }
 
+// Renew has leases last as long again from now, of those that are leased still.
+func (s *Store) Renew(ctx context.Context, keys []delivery.LeaseKey, lease time.Duration) error {
+	days, names := make([]time.Time, len(keys)), make([][]byte, len(keys))
+	for i := range keys {
+		days[i], names[i] = dayOf(keys[i].Moment), keys[i].Key[:]
+	}
+	_, err := s.pool.Exec(ctx, `
+		UPDATE deliveries d SET next_at = a.till FROM (
+			SELECT d.day, d.key, clock_timestamp() + $3::interval AS till
+			FROM unnest($1::date[], $2::bytea[]) k (day, key) JOIN deliveries d USING (day, key)
+			WHERE d.state = 'leased' ORDER BY d.key FOR UPDATE OF d) a
+		WHERE d.day = a.day AND d.key = a.key`, days, names, lease)
+	return err
+}
+
 // phasesMost is how many phases of a delivery are kept while it waits.
 const phasesMost = 20
 
@@ -169,17 +184,15 @@ func (s *Store) Dispatch(ctx context.Context, p *delivery.Planned) error {
 			return err
 		}
 	}
-	if len(jobs) == 0 && len(p.Results) == 0 && p.Later == nil {
+	if len(jobs) == 0 && len(p.Results) == 0 && len(p.Later) == 0 {
 		return nil
 	}
 	return s.inTx(ctx, "store a plan", func(tx pgx.Tx) error {
 		if err := put(ctx, tx, p.Results, false); err != nil {
 			return err
 		}
-		if p.Later != nil {
-			if err := alertMessages(ctx, tx, p.Later); err != nil {
-				return err
-			}
+		if err := alertMessages(ctx, tx, p.Later); err != nil {
+			return err
 		}
 		return s.queue(ctx, tx, jobs)
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"fanline/delivery"
 	"fanline/notifier"
 )
 
@@ -236,12 +237,21 @@ func (in *intake) event() event {
 	}
 }
 
-// route queues the jobs that send the new messages on their way.
+// route queues the jobs that send the new messages on their way. Urgent ones have a
+// second plan from the start, that of the step after 5 s: a process that dies with the
+// first one in hand delays them until then, and not until its jobs are missed.
 func (s *Store) route(ctx context.Context, tx pgx.Tx, in *intake) error {
 	byLane := map[notifier.Lane][]int64{}
+	var second []delivery.LaterPlan
 	for j, i := range in.fresh {
-		l := in.list[i].Lane
-		byLane[l] = append(byLane[l], in.nos[j])
+		m := &in.list[i]
+		byLane[m.Lane] = append(byLane[m.Lane], in.nos[j])
+		if m.Lane == notifier.Transactional {
+			second = delivery.AddLater(second, m.Lane, 2, in.nos[j], in.now, in.now.Add(m.TTL))
+		}
+	}
+	if err := alertMessages(ctx, tx, second); err != nil {
+		return err
 	}
 	for _, l := range notifier.Lanes {
 		if jobs := notifier.RouteJobs(l, byLane[l]); len(jobs) > 0 {
