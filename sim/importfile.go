@@ -120,13 +120,16 @@ type fileParts struct {
 	r      *bufio.Reader
 	csv    bool
 	header []byte
+	begun  bool  // a part was made
 	n      int   // lines read
 	read   int64 // bytes read since the last part
 }
 
+// next is the part that follows. There is always a first one, so that the server has
+// its say on the show and the header also where no line follows.
 func (f *fileParts) next() (p filePart, err error) {
 	if f.csv && f.header == nil {
-		if err := f.readHeader(); err != nil {
+		if err := f.readHeader(); err != nil && !errors.Is(err, io.EOF) {
 			return p, err
 		}
 	}
@@ -136,7 +139,7 @@ func (f *fileParts) next() (p filePart, err error) {
 	}
 	for ; p.lines < partLines && len(p.body) < partBytes; p.lines++ {
 		line, err := f.line()
-		if errors.Is(err, io.EOF) && p.lines > 0 {
+		if errors.Is(err, io.EOF) && (p.lines > 0 || !f.begun) {
 			break
 		}
 		if err != nil {
@@ -144,7 +147,7 @@ func (f *fileParts) next() (p filePart, err error) {
 		}
 		p.body = append(p.body, line...)
 	}
-	p.read, f.read = f.read, 0
+	p.read, f.read, f.begun = f.read, 0, true
 	return p, nil
 }
 

@@ -167,3 +167,18 @@ func TestAnImportSaysHowFarItIs(t *testing.T) {
 		t.Errorf("%q", s)
 	}
 }
+
+// Such as a file whose lines end as no other's, and which is all header.
+func TestAFileWithoutLinesIsTheServersToJudge(t *testing.T) {
+	t.Parallel()
+	if _, _, err := importLinesOf(t, &lineServer{csv: true}, CSV, "fan_id,tier\rada,\rgrace,\r"); err == nil {
+		t.Error("a wrong header that no line follows is taken")
+	}
+	for _, file := range []string{"", "\n", "fan_id,tier\n"} {
+		s := &lineServer{csv: file != "" && file != "\n"}
+		done, _, err := importLinesOf(t, s, CSV, file)
+		if err != nil || s.parts != 1 || done.Imported != 0 {
+			t.Errorf("%q: %d requests, %+v, %v", file, s.parts, done, err)
+		}
+	}
+}

@@ -308,3 +308,23 @@ func TestATicketStandsForWhatAWriteMakesStale(t *testing.T) {
 		t.Errorf("after a write it is %q, as before", next)
 	}
 }
+
+func TestAnInboxReadDoesNotJoinARefreshFromBeforeAWrite(t *testing.T) {
+	t.Parallel()
+	c := newTestCache(t, storetest.Redis(t))
+	release, began := make(chan struct{}), make(chan struct{})
+	go func() {
+		_, _ = c.once(context.WithoutCancel(t.Context()), c.freshFlight(7), func(context.Context) (any, error) {
+			close(began)
+			<-release
+			return 1, nil
+		})
+	}()
+	<-began
+	defer close(release)
+	c.stale(t.Context(), []string{inboxKey(7)})
+	v, err := c.once(t.Context(), c.freshFlight(7), func(context.Context) (any, error) { return 2, nil })
+	if err != nil || v != 2 {
+		t.Errorf("%v, %v", v, err)
+	}
+}

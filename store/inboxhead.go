@@ -118,7 +118,7 @@ func (in *inputs) head(ctx context.Context, fan int64) (*inboxHead, error) {
 // freshHead replaces a head that one of its shows made stale, once for all who ask
 // at the same time.
 func (in *inputs) freshHead(ctx context.Context, fan int64) (*inboxHead, error) {
-	v, err := in.c.once(ctx, flightKey{key: "fresh " + inboxKey(fan)}, func(ctx context.Context) (any, error) {
+	v, err := in.c.once(ctx, in.c.freshFlight(fan), func(ctx context.Context) (any, error) {
 		h, err := in.anyHead(ctx, fan)
 		if err != nil || in.current(ctx, h) {
 			return h, err
@@ -130,6 +130,13 @@ func (in *inputs) freshHead(ctx context.Context, fan int64) (*inboxHead, error) 
 		return nil, err
 	}
 	return v.(*inboxHead), nil
+}
+
+// freshFlight is joined by no one who asks after a write to the inbox: what it brings
+// may be from before.
+func (c *Cache) freshFlight(fan int64) flightKey {
+	key := inboxKey(fan)
+	return flightKey{"fresh " + key, c.gen(key).Load()}
 }
 
 // current says whether no show brought anything since. With Redis away nobody can
