@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -233,13 +235,19 @@ func TestAPlaceThatIsNotOfTheStreamIsRefused(t *testing.T) {
 		_, err := b.store.Stream(t.Context(), notifier.StreamQuery{After: after, Limit: 10})
 		refused(t, after, err, waitlist.Invalid)
 	}
+	// A place that lies between those of this database is another's.
+	at, err := strconv.ParseInt(strings.Split(old, ".")[1], 16, 64)
+	must(t, err)
+	other := fmt.Sprintf("%s.%x.0", strings.Split(old, ".")[0], at+1)
+	_, err = b.store.Stream(t.Context(), notifier.StreamQuery{After: other, Limit: 10})
+	refused(t, other, err, waitlist.Invalid)
 	b.at(morning.AddDate(0, 0, 10))
 	must(t, b.store.TurnPartitions(t.Context()))
 	b.join("s", "ben")
 	kept := b.reader(100).page()[1].ID
 	b.at(morning.AddDate(0, 0, 15))
 	must(t, b.store.TurnPartitions(t.Context()))
-	_, err := b.store.Stream(t.Context(), notifier.StreamQuery{After: "evt_1.1.0", Limit: 10})
+	_, err = b.store.Stream(t.Context(), notifier.StreamQuery{After: "evt_1.1.0", Limit: 10})
 	refused(t, "a place older than what is kept", err, waitlist.Closed)
 	_, err = b.store.Stream(t.Context(), notifier.StreamQuery{After: kept, Limit: 10})
 	must(t, err)

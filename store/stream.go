@@ -90,19 +90,25 @@ func (s *Store) Stream(ctx context.Context, q notifier.StreamQuery) (page notifi
 }
 
 // checkPlace refuses a place that lies before what is kept, or that this database
-// never gave out.
+// never gave out: it is another's, or of a time that a restored one has not had, and
+// who went on there would miss events. Places are those of rows, or, with id 0, of the
+// beginning of a transaction.
 func (s *Store) checkPlace(ctx context.Context, p place, first bool) error {
-	var old, future bool
+	var old, known bool
 	err := s.pool.QueryRow(ctx, `
-		SELECT ($1::text::xid8, $2::bigint) < (xid, id), $1::text::xid8 >= pg_snapshot_xmax(pg_current_snapshot()) FROM stream_floor`,
-		strconv.FormatUint(p.xid, 10), p.id).Scan(&old, &future)
+		SELECT ($1::text::xid8, $2::bigint) < (xid, id),
+			CASE $2::bigint WHEN 0 THEN $1::text::xid8 < pg_snapshot_xmax(pg_current_snapshot())
+			ELSE (xid, id) = ($1::text::xid8, $2::bigint)
+				OR EXISTS (SELECT FROM events e WHERE e.xid = $1::text::xid8 AND e.id = $2::bigint) END
+		FROM stream_floor`,
+		strconv.FormatUint(p.xid, 10), p.id).Scan(&old, &known)
 	switch {
 	case err != nil || first:
 		return err
 	case old:
 		return errors.Join(notifier.ErrTooOld, waitlist.Refuse(waitlist.Closed,
 			"what followed this event is kept no more (%d days); start again without after", streamDays))
-	case future:
+	case !known:
 		return waitlist.Wrong("after", "after is not the id of an event of this stream; start again without it")
 	}
 	return nil
