@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -205,6 +207,23 @@ func TestABlastMissesNobodyAndTellsNobodyTwiceWhileRedisIsLost(t *testing.T) {
 	if n := b.check(); n != 0 {
 		t.Errorf("%d sends were made again", n)
 	}
+	if n := b.metric("fanline_keys_errors_total"); n == 0 {
+		t.Error("nobody counted that Redis did not answer")
+	}
+}
+
+// metric adds up a figure of all instances.
+func (b *blast) metric(name string) (total float64) {
+	b.t.Helper()
+	for _, in := range b.in {
+		_, body := b.get("http://" + in.ops + "/metrics")
+		for line := range strings.Lines(body) {
+			if value, ok := strings.CutPrefix(line, name+" "); ok {
+				total += must(strconv.ParseFloat(strings.TrimSpace(value), 64))(b.t)
+			}
+		}
+	}
+	return total
 }
 
 func TestABlastMissesNobodyAndTellsNobodyTwiceWhenPostgresIsRestarted(t *testing.T) {

@@ -125,3 +125,21 @@ func TestAWrongSettingOfAChannelIsNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestANumberThatOptedOutIsNotTriedAgainAndOtherChannelsGoOn(t *testing.T) {
+	t.Parallel()
+	w, all := newPhones(t)
+	to := w.give("ada", all)
+	all.Twilio.Next(to[providers.ChannelSMS], providers.Answer{Status: 400, Reason: "21610"})
+	for _, word := range []string{"first", "second"} {
+		must(w.app.Call(w.ctx, http.MethodPost, "/v1/notifications", map[string]any{
+			"fan_id": "ada", "lane": "transactional", "type": "login_code", "title": "Your code", "body": word, "channels": []string{"sms", "email"},
+		}, nil))(t)
+		must(all.Phones.Wait(w.ctx, func(g providers.Got) bool {
+			return g.Channel == providers.ChannelEmail && strings.Contains(g.Body, word)
+		}))(t)
+	}
+	if got := all.Phones.Of(providers.ChannelSMS, to[providers.ChannelSMS]); len(got) != 1 || got[0].Accepted {
+		t.Errorf("the number that opted out was sent to %d times", len(got))
+	}
+}
