@@ -21,15 +21,27 @@ import (
 	"fanline/store/storetest"
 	"fanline/waitlist"
 	"fanline/web"
+	"fanline/web/admin"
 	"fanline/web/demo"
 )
 
 const (
 	appKey    = "app-secret-of-the-tests"
 	fanSecret = "fan-secret-of-the-tests-0123456789"
+	// staffPassword is that of admin in the box office.
+	staffPassword = "staff-password-of-the-tests"
 	// patience bounds what a test waits for.
 	patience = 20 * time.Second
 )
+
+// staff are made once: their hash is slow to make.
+var staff = sync.OnceValue(func() *admin.Users {
+	users, err := admin.SingleUser(staffPassword)
+	if err != nil {
+		panic(err) // it is long enough
+	}
+	return users
+})
 
 // house is one instance of Fanline at an address that stays over restarts, with a
 // door that a test can shut, and whose sockets it can cut.
@@ -97,9 +109,11 @@ func (h *house) open(addr string) {
 	in.hub = must(delivery.NewHub(delivery.HubConfig{
 		Feed: in.store.Feed(), Lines: in.store.Lines(), Clock: in.clock, Acts: acts{in}, Verify: fans.Verify, Log: log,
 	}))(h.t)
+	announcer := fanout.Announcer{Store: in.store, Fanout: in.fanout}
+	pages := must(admin.New(admin.Config{Line: in.lines, Announcer: announcer, Records: in.store, Users: staff(), Log: log}))(h.t)
 	server := must(web.New(web.Config{
 		Lines: in.lines, Inbox: in.store, Stream: in.hub, Answers: in.store, Sockets: signer{h}, Fans: fans,
-		Announcer: fanout.Announcer{Store: in.store, Fanout: in.fanout}, Recipients: in.store, WebPushKey: h.pushKey,
+		Announcer: announcer, Admin: pages.Handler(), Recipients: in.store, WebPushKey: h.pushKey,
 		APIKeys: []web.APIKey{{Name: "shop", Secret: appKey}}, AllowedOrigins: []string{h.url}, Log: log,
 		Demo: demo.Handler(&stage{h}, log),
 	}))(h.t)
