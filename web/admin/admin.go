@@ -151,6 +151,7 @@ func (a *Admin) route() {
 		a.fail(w, r, &refusal{http.StatusMethodNotAllowed, "This page cannot do that."})
 	})
 	r.With(a.staffOnly).Get("/live", a.page(a.stream)) // which no time bounds
+	r.With(a.staffOnly).Get("/shows/{show}/line.csv", a.page(a.exportLine))
 	r.Group(func(r chi.Router) {
 		r.Use(a.bounded)
 		r.Get("/assets/{name}", a.asset)
@@ -181,7 +182,6 @@ func (a *Admin) route() {
 			r.Post("/announce", a.page(a.announce))
 			r.Get("/line", a.page(a.lineList))
 			r.Post("/line", a.page(a.actInLine))
-			r.Get("/line.csv", a.page(a.exportLine))
 			r.Get("/openings", a.page(a.openings))
 			r.Get("/openings/{opening}", a.page(a.opening))
 			r.Get("/openings/{opening}/order", a.page(a.order))

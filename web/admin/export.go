@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	exportPage    = 2_000 // entries read at a time
-	exportsMost   = 2     // at once
-	exportPatient = time.Minute
+	exportPage     = 2_000 // entries read at a time
+	exportsMost    = 2     // lists written at once
+	exportPatience = time.Minute
 )
 
 // exportLine writes the line as CSV, page by page, so that it needs no more memory
@@ -36,7 +36,7 @@ func (a *Admin) exportLine(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Type", "text/csv; charset=utf-8")
 	h.Set("Content-Disposition", `attachment; filename="line-`+show.ID+`.csv"`)
 	if err := a.writeLine(w, r, &show, stateOf(r.URL.Query().Get("state"))); err != nil {
-		a.log.Warn("the list of a line was cut short", "show", show.ID, "error", err)
+		a.log.Warn("the list of a line was cut short", "show", show.ID, "err", err)
 		panic(http.ErrAbortHandler) // a list cut short must not look whole
 	}
 	return nil
@@ -67,17 +67,14 @@ func (a *Admin) writeLine(w http.ResponseWriter, r *http.Request, show *waitlist
 	}
 }
 
-// exported reads a page. A request may work no longer than others do, but a list of
-// millions takes longer: each of its pages has the time, until the reader is gone.
+// exported reads a page. A list of millions takes longer than a request may work, but
+// each of its pages takes no longer, and is read by the browser in its time.
 func (a *Admin) exported(r *http.Request, w http.ResponseWriter, show string, f waitlist.EntryFilter) ([]waitlist.Entry, error) {
-	if errors.Is(r.Context().Err(), context.Canceled) {
-		return nil, context.Canceled
-	}
-	deadline := time.Now().Add(exportPatient)
-	if err := http.NewResponseController(w).SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(exportPatience))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, fmt.Errorf("bound the writing: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), timeout)
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
 	return a.line.Entries(ctx, show, f)
 }
