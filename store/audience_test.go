@@ -53,7 +53,8 @@ func (m *meter) pass(t *testing.T, in net.Conn, rawURL string) {
 		t.Error(err)
 		return
 	}
-	out, err := net.Dial(pgconn.NetworkAddress(cfg.ConnConfig.Host, cfg.ConnConfig.Port))
+	network, address := pgconn.NetworkAddress(cfg.ConnConfig.Host, cfg.ConnConfig.Port)
+	out, err := net.Dial(network, address)
 	if err != nil {
 		t.Error(err)
 		return
