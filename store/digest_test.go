@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -132,7 +133,8 @@ func TestTwentyOpeningsAndTwoInstancesMakeOneDigestWithAll(t *testing.T) {
 						who.startDigests("2026-01-05")
 						for _, zone := range []notifier.DigestArgs{{From: 0, To: 0}, {From: 0, To: o.fanNo("bob")}} {
 							zone.Day, zone.Hour = "2026-01-05", 9
-							if err := who.work(job{kind: "digest", args: jsonText(t, zone)}); err != nil {
+							var later *notifier.Later // the other one has it
+							if err := who.p.Digest(t.Context(), zone); err != nil && !errors.As(err, &later) {
 								t.Error(err)
 							}
 						}

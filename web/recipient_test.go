@@ -266,3 +266,21 @@ func TestSigningOutForgetsTheDeviceOrAllOfThem(t *testing.T) {
 		}
 	}
 }
+
+func TestADigestThatWasUnsubscribedFromIsOffAndTheFanMayTakeItBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.store.profile.DigestHour = new(9)
+	r.store.profile.OptedOut = map[notifier.Channel][]notifier.Kind{notifier.Email: {notifier.KindDigest}}
+	if got := r.fan("GET", "/v1/me/preferences", "").json(200); got["digest"] != nil {
+		t.Errorf("digest %v", got["digest"])
+	}
+	r.fan("PUT", "/v1/me/preferences", `{"digest":{"hour":8}}`).json(200)
+	if again := r.store.kept["PutProfile"][1].([]notifier.Kind); !slices.Equal(again, []notifier.Kind{notifier.KindDigest}) {
+		t.Errorf("takes back %v", again)
+	}
+	r.app("PUT", "/v1/fans/ada", `{"digest":{"hour":8}}`).json(200)
+	if again := r.store.kept["PutProfile"][1].([]notifier.Kind); len(again) != 0 {
+		t.Errorf("the ticketing app takes back %v", again)
+	}
+}
