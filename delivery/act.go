@@ -109,7 +109,7 @@ func (c *conn) perform(a act) {
 
 // act makes a call whose failure is only noted: a lost ack costs an alert too many.
 func (h *Hub) act(what string, f func(context.Context) error) {
-	h.actFault.note(h.callCtx, what, h.call(f))
+	h.actFault.Note(h.callCtx, what, h.call(f))
 }
 
 // call makes a call for a connection, when one of the slots is free.

@@ -28,14 +28,14 @@ const (
 type AlertClock struct {
 	store    AlertStore
 	channels []notifier.Channel
-	fault    faults
+	fault    notifier.Faults
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup
 }
 
 // NewAlertClock returns a clock that is not started.
 func NewAlertClock(store AlertStore, channels []notifier.Channel, log *slog.Logger) *AlertClock {
-	return &AlertClock{store: store, channels: channels, fault: faults{log: log}, cancel: func() {}}
+	return &AlertClock{store: store, channels: channels, fault: notifier.Faults{Log: log}, cancel: func() {}}
 }
 
 // Start begins. Stop ends it.
@@ -69,6 +69,6 @@ func (c *AlertClock) fire(ctx context.Context) int {
 	call, cancel := context.WithTimeout(ctx, alertsPatience)
 	defer cancel()
 	n, err := c.store.FireAlerts(call, c.channels, alertsMost)
-	c.fault.note(ctx, "fire alerts", err)
+	c.fault.Note(ctx, "fire alerts", err)
 	return n
 }

@@ -19,7 +19,7 @@ const (
 
 // scheduleLoop acts on entries when their time comes.
 func (h *Hub) scheduleLoop(ctx context.Context) {
-	fault := faults{log: h.cfg.Log}
+	fault := notifier.Faults{Log: h.cfg.Log}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -32,7 +32,7 @@ func (h *Hub) scheduleLoop(ctx context.Context) {
 		case <-timer.C:
 		}
 		if due := h.sched.due(h.cfg.Clock.Now()); len(due) > 0 {
-			fault.note(ctx, "ask how turns stand", h.fire(ctx, due))
+			fault.Note(ctx, "ask how turns stand", h.fire(ctx, due))
 		}
 	}
 }

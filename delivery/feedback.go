@@ -54,7 +54,7 @@ const (
 // concurrently; Start once.
 type Feedback struct {
 	cfg    FeedbackConfig
-	early  faults
+	early  notifier.Faults
 	counts FeedbackStats
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -103,7 +103,7 @@ func NewFeedback(cfg FeedbackConfig) (*Feedback, error) {
 		return nil, errors.New("feedback needs all its parts")
 	}
 	orDefault(&cfg.Log, slog.Default())
-	f := &Feedback{cfg: cfg, early: faults{log: cfg.Log}, cancel: func() {}, rates: map[notifier.Channel]Rates{}, alarm: map[string]bool{}}
+	f := &Feedback{cfg: cfg, early: notifier.Faults{Log: cfg.Log}, cancel: func() {}, rates: map[notifier.Channel]Rates{}, alarm: map[string]bool{}}
 	f.counts.n = map[ReportCount]int64{}
 	return f, nil
 }
@@ -195,7 +195,7 @@ func (f *Feedback) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-early.C:
-			f.early.note(ctx, "try early reports of providers", f.tryEarly(ctx))
+			f.early.Note(ctx, "try early reports of providers", f.tryEarly(ctx))
 		case <-rates.C:
 			if err := f.watch(ctx); err != nil && ctx.Err() == nil {
 				f.cfg.Log.Error("count what became of deliveries", "err", err)

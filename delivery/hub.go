@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"fanline/notifier"
 )
 
 // Presence is told which connections of which fans this instance holds. Both are called with locks held: they must not
@@ -115,7 +117,7 @@ type Hub struct {
 	serving    sync.WaitGroup     // Serve and all that it started
 	stopped    chan struct{}      // closed when Stop is through
 
-	actFault faults
+	actFault notifier.Faults
 
 	mu       sync.Mutex
 	conns    map[*conn]struct{} // all of Serve, also those not in fans yet or any more
@@ -148,7 +150,7 @@ func NewHub(cfg HubConfig) (*Hub, error) {
 		cfg: cfg, sched: newSchedule(),
 		wake: make(chan struct{}, 1), calls: make(chan struct{}, cfg.Calls),
 		stopped: make(chan struct{}), conns: map[*conn]struct{}{}, joining: map[*conn]struct{}{},
-		actFault: faults{log: cfg.Log},
+		actFault: notifier.Faults{Log: cfg.Log},
 	}
 	h.fans = newFans(cfg.PerFan, cfg.Registry, h.sched)
 	h.lines = newLines(h)

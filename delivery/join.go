@@ -37,7 +37,7 @@ func (c *conn) try(what string, f func(context.Context) error) bool {
 	pause := joinPause
 	for i := 0; !c.isEnded(); i++ {
 		err := c.hub.call(f)
-		c.hub.actFault.note(c.hub.callCtx, what, err)
+		c.hub.actFault.Note(c.hub.callCtx, what, err)
 		if err == nil || i+1 == joinTries {
 			return err == nil
 		}

@@ -27,7 +27,7 @@ type KeysConfig struct {
 // concurrently.
 type Keys struct {
 	cfg   KeysConfig
-	fault faults
+	fault notifier.Faults
 
 	awayUntil atomic.Int64 // Unix nanoseconds: Redis is not asked before
 	errors    atomic.Int64
@@ -54,7 +54,7 @@ const (
 func NewKeys(cfg KeysConfig) *Keys {
 	orDefault(&cfg.Log, slog.Default())
 	orDefault(&cfg.Timeout, 500*time.Millisecond)
-	return &Keys{cfg: cfg, fault: faults{log: cfg.Log}}
+	return &Keys{cfg: cfg, fault: notifier.Faults{Log: cfg.Log}}
 }
 
 const sentMark = "sent"
@@ -119,7 +119,7 @@ func (k *Keys) pipelined(ctx context.Context, n int, queue func(p redis.Pipeline
 		k.errors.Add(1)
 		k.awayUntil.Store(time.Now().Add(awayFor).UnixNano())
 	}
-	k.fault.note(ctx, "ask redis for the keys of deliveries; postgres decides alone", err)
+	k.fault.Note(ctx, "ask redis for the keys of deliveries; postgres decides alone", err)
 	return err
 }
 

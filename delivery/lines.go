@@ -3,6 +3,8 @@ package delivery
 import (
 	"context"
 	"sync"
+
+	"fanline/notifier"
 )
 
 // Lines is where the hub reads the places in line of connected fans. store implements it. Its methods are called from one
@@ -114,9 +116,9 @@ func (l *lines) touch(fanNo int64) {
 
 // loop looks once each LookEvery, and never sooner after the look before.
 func (l *lines) loop(ctx context.Context) {
-	fault := faults{log: l.hub.cfg.Log}
+	fault := notifier.Faults{Log: l.hub.cfg.Log}
 	for pause(ctx, l.hub.cfg.LookEvery) {
-		fault.note(ctx, "look at the lines", l.look(ctx))
+		fault.Note(ctx, "look at the lines", l.look(ctx))
 	}
 }
 

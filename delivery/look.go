@@ -3,6 +3,8 @@ package delivery
 import (
 	"context"
 	"time"
+
+	"fanline/notifier"
 )
 
 // lookGap is the least time between two looks: wakes that come in it are one.
@@ -10,7 +12,7 @@ const lookGap = 5 * time.Millisecond
 
 // lookLoop reads the Feed at each wake, and without one after LookEvery.
 func (h *Hub) lookLoop(ctx context.Context) {
-	fault := faults{log: h.cfg.Log}
+	fault := notifier.Faults{Log: h.cfg.Log}
 	tick := time.NewTicker(h.cfg.LookEvery)
 	defer tick.Stop()
 	for {
@@ -24,7 +26,7 @@ func (h *Hub) lookLoop(ctx context.Context) {
 		if err != nil {
 			h.lookErrors.Add(1)
 		}
-		fault.note(ctx, "look at the feed", err)
+		fault.Note(ctx, "look at the feed", err)
 		if !pause(ctx, lookGap) {
 			return
 		}

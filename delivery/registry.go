@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"fanline/notifier"
 )
 
 // RegistryConfig configures a Registry.
@@ -84,7 +86,7 @@ type Local interface {
 // events of a connection cannot overtake each other, and an outage of Redis costs no memory beyond the fans.
 type Registry struct {
 	cfg   RegistryConfig
-	fault faults // of what the registry does by itself
+	fault notifier.Faults // of what the registry does by itself
 	flush chan struct{}
 
 	cancel    context.CancelFunc
@@ -115,7 +117,7 @@ func NewRegistry(cfg RegistryConfig) (*Registry, error) {
 		return nil, err
 	}
 	return &Registry{
-		cfg: cfg, fault: faults{log: cfg.Log}, flush: make(chan struct{}, 1),
+		cfg: cfg, fault: notifier.Faults{Log: cfg.Log}, flush: make(chan struct{}, 1),
 		connections: map[int64]map[string]time.Time{}, dirty: map[int64][]string{},
 	}, nil
 }

@@ -38,8 +38,8 @@ func (r *Registry) beatLoop(ctx context.Context) {
 	tick := time.NewTicker(r.cfg.Beat)
 	defer tick.Stop()
 	for {
-		r.fault.note(ctx, "renew the lease of this instance", r.beat(ctx))
-		r.fault.note(ctx, "tell this instance's figures", r.noteCensus(ctx))
+		r.fault.Note(ctx, "renew the lease of this instance", r.beat(ctx))
+		r.fault.Note(ctx, "tell this instance's figures", r.noteCensus(ctx))
 		select {
 		case <-ctx.Done():
 			return
@@ -90,7 +90,7 @@ func (r *Registry) flushLoop(ctx context.Context) {
 		}
 		for r.dirtyCount() > 0 {
 			err := r.flushSome(ctx)
-			r.fault.note(ctx, "write connections", err)
+			r.fault.Note(ctx, "write connections", err)
 			if err != nil && !pause(ctx, r.cfg.Timeout) {
 				return
 			}
@@ -117,7 +117,7 @@ func (r *Registry) flushSome(ctx context.Context) error {
 	}
 	for fan, cmd := range found {
 		if all, err := cmd.StringSlice(); err == nil && len(all) > 0 {
-			r.fault.note(ctx, "end the oldest of too many connections", r.limit(ctx, fan, all))
+			r.fault.Note(ctx, "end the oldest of too many connections", r.limit(ctx, fan, all))
 		}
 	}
 	return nil

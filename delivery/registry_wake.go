@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"fanline/notifier"
 )
 
 const (
@@ -125,10 +127,10 @@ func (r *Registry) publish(ctx context.Context, topics []string, message string)
 
 // listenLoop keeps a subscription to what others send.
 func (r *Registry) listenLoop(ctx context.Context) {
-	fault := faults{log: r.cfg.Log}
+	fault := notifier.Faults{Log: r.cfg.Log}
 	for ctx.Err() == nil {
-		err := r.listen(ctx, func() { fault.note(ctx, "", nil) })
-		fault.note(ctx, "listen for wakes", err)
+		err := r.listen(ctx, func() { fault.Note(ctx, "", nil) })
+		fault.Note(ctx, "listen for wakes", err)
 		if err != nil {
 			r.errs.Add(1)
 		}

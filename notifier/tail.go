@@ -78,7 +78,7 @@ func (t *Tail) waited() bool {
 func (t *Tail) run(ctx context.Context) {
 	tick := time.NewTicker(tailEvery)
 	defer tick.Stop()
-	head, failing := "", false
+	head, faults := "", Faults{Log: t.log}
 	for {
 		if !t.waited() {
 			select {
@@ -88,10 +88,8 @@ func (t *Tail) run(ctx context.Context) {
 			}
 		}
 		now, err := t.head(ctx)
-		if err != nil && !failing && ctx.Err() == nil {
-			t.log.Warn("look at the end of the stream", "err", err)
-		}
-		if failing = err != nil; !failing && now != head {
+		faults.Note(ctx, "look at the end of the stream", err)
+		if err == nil && now != head {
 			head = now
 			t.tell()
 		}

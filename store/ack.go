@@ -75,16 +75,8 @@ func itemIDs(ids []string) (kinds, shows, rest []string) {
 	return kinds, shows, rest
 }
 
-const (
-	acksKept = `interval '30 days'`
-	acksMost = 5000
-)
-
-// DropAcks removes acks of items whose deliveries are gone. It says whether there
-// are more.
-func (s *Store) DropAcks(ctx context.Context) (more bool, err error) {
-	tag, err := s.pool.Exec(ctx, `
-		DELETE FROM acks WHERE (fan_no, kind, ref) IN (
-			SELECT fan_no, kind, ref FROM acks WHERE at < clock_timestamp() - `+acksKept+` ORDER BY at LIMIT $1)`, acksMost)
-	return tag.RowsAffected() == acksMost, err
-}
+// oldAcks are those of items whose deliveries are gone.
+var oldAcks = removal{what: "remove old acks", most: 5000, sql: []string{`
+	DELETE FROM acks WHERE ctid = ANY(ARRAY(
+		SELECT ctid FROM acks WHERE at <= (SELECT clock_timestamp() - ` + acksKept + `)
+		ORDER BY at LIMIT $1 FOR UPDATE SKIP LOCKED))`}}

@@ -51,8 +51,8 @@ func (s *Store) announce(ctx context.Context, tx pgx.Tx, show string, n waitlist
 	if err != nil {
 		return a, false, err
 	}
-	if sh.Cancelled {
-		return a, false, waitlist.Refuse(waitlist.Closed, "show %q was cancelled", show)
+	if err := sh.Shut(); err != nil {
+		return a, false, err
 	}
 	if a, err = s.insertAnnouncement(ctx, tx, &sh, n, print); err != nil {
 		return a, false, err

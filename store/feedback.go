@@ -329,19 +329,7 @@ var dropFeedbackSQL = []string{
 		SELECT day, channel, what, slot FROM report_counts WHERE day < (clock_timestamp() AT TIME ZONE 'UTC')::date - 60 LIMIT $1)`,
 }
 
-const dropFeedbackMost = 5000
-
-// DropFeedback removes what is over. It says whether there may be more.
-func (s *Store) DropFeedback(ctx context.Context) (more bool, err error) {
-	for _, sql := range dropFeedbackSQL {
-		tag, err := s.pool.Exec(ctx, sql, dropFeedbackMost)
-		if err != nil {
-			return false, err
-		}
-		more = more || tag.RowsAffected() == dropFeedbackMost
-	}
-	return more, nil
-}
+var oldFeedback = removal{what: "remove old feedback", most: 5000, sql: dropFeedbackSQL}
 
 // CallbackSecret is what the secrets of callbacks are made of.
 func (s *Store) CallbackSecret(ctx context.Context) ([]byte, error) {

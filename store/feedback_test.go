@@ -100,14 +100,12 @@ func TestAReportOfNothingGoesAfterAWhile(t *testing.T) {
 		t.Fatalf("%d reports are kept", n)
 	}
 	o.pass(9 * time.Minute)
-	_, err := o.store.DropFeedback(t.Context())
-	must(t, err)
+	must(t, o.store.RemoveOld(t.Context()))
 	if n := o.rowsIn("early_reports"); n != 1 {
 		t.Errorf("%d reports are kept after 9 minutes", n)
 	}
 	o.pass(2 * time.Minute)
-	_, err = o.store.DropFeedback(t.Context())
-	must(t, err)
+	must(t, o.store.RemoveOld(t.Context()))
 	if n := o.rowsIn("early_reports"); n != 0 {
 		t.Errorf("%d reports are kept after 11 minutes", n)
 	}
@@ -283,8 +281,7 @@ func TestStopIsOfOneSenderAndAnOldOneDoesNotComeBack(t *testing.T) {
 	o.wish("SM2", "+15005550006", false)
 	o.wantReach("ada", "+12025550100", "ada@example.com")
 	o.pass(400 * 24 * time.Hour)
-	_, err := o.store.DropFeedback(t.Context())
-	must(t, err)
+	must(t, o.store.RemoveOld(t.Context()))
 	o.wish("SM1", "+15005550006", true) // genuine, and old
 	o.wantReach("ada", "+12025550100", "ada@example.com")
 	o.wish("SM3", "+15005550006", true)

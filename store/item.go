@@ -43,16 +43,15 @@ type ownText struct {
 	data        json.RawMessage
 }
 
-// itemsKept is how long items are shown.
-const itemsKept = `interval '90 days'`
-
 // The items of fans $1 (a list of numbers) as of the moment $2, whatever row they
 // come from. A turn of strategy write is an inbox row; one of strategy read is
 // found by entry number among the members of the waves. A result of a claim is a
 // row; that an opening was filled or cancelled over an open turn follows from the
 // opening's end. The conditions are those of waitlist.Telling. An announcement of
 // strategy write is a row, and one of strategy read is found in the fan's shows. A
-// message is a row; a transactional one goes with its time.
+// message is a row; a transactional one goes with its time. All are gone after
+// itemsKept, whether their rows are or not; a result that is worked out goes with its
+// turn.
 var itemsSQL = itemsTo("$2")
 
 // itemsTo is itemsSQL with the turns that open until another moment, as they are
@@ -81,7 +80,7 @@ func itemsTo(until string) string {
 		LEFT JOIN turns a ON a.opening_no = t.opening_no AND a.eno = t.eno
 		LEFT JOIN claims c ON c.opening_no = t.opening_no AND c.eno = t.eno),
 	shown AS (
-		SELECT * FROM turn WHERE opens <= ` + until + ` AND opens < closes AND (final_at IS NULL OR opens < final_at)
+		SELECT * FROM turn WHERE opens <= ` + until + ` AND opens > $2 - ` + itemsKept + ` AND opens < closes AND (final_at IS NULL OR opens < final_at)
 			AND (acted_at IS NULL OR acted_at >= opens)),
 	item AS (
 		SELECT fan_no, 'turn' AS kind, opening_no AS ref, eno, show_no, seats, opens AS at, opens, closes, window_s,
@@ -95,7 +94,7 @@ func itemsTo(until string) string {
 		FROM shown WHERE act IS NULL AND final_at < closes AND final_at <= $2 AND ended_as IN ('filled', 'cancelled')
 		UNION ALL
 		SELECT fan_no, 'result', ref, eno, show_no, seats, visible_at, NULL, NULL, 0, state, visible_at
-		FROM inbox WHERE fan_no = ANY($1) AND kind = 'result'
+		FROM inbox WHERE fan_no = ANY($1) AND kind = 'result' AND visible_at > $2 - ` + itemsKept + `
 		UNION ALL
 		SELECT fan_no, 'announcement', ref, eno, show_no, 0, visible_at, NULL, NULL, 0, '', NULL
 		FROM inbox WHERE fan_no = ANY($1) AND kind = 'announcement' AND visible_at > $2 - ` + itemsKept + `

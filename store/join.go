@@ -56,8 +56,8 @@ func (s *Store) joinOnce(ctx context.Context, show string, batch []waitlist.Join
 		if err != nil {
 			return err
 		}
-		if sh.Cancelled {
-			return waitlist.Refuse(waitlist.Closed, "show %q was cancelled", show)
+		if err := sh.Shut(); err != nil {
+			return err
 		}
 		if err := lockShared(ctx, tx, sh.No); err != nil {
 			return err

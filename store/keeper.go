@@ -2,8 +2,11 @@ package store
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"fanline/notifier"
 )
 
 const (
@@ -11,13 +14,18 @@ const (
 	keeperPatience = 10 * time.Second
 	// openedEvery is how late the stream may hear that a turn opened.
 	openedEvery = time.Second
-	// keeperMost is how many removals follow on each other at one tick.
+	// foldEvery is how long changes of a line's counts wait to be folded together.
+	foldEvery = time.Second
+	// keeperMost is how many removals of a kind follow on each other at one tick, and
+	// keeperTime for how long new ones are begun.
 	keeperMost = 20
+	keeperTime = 5 * time.Second
 )
 
-// Keeper removes what is kept for a time only, once that is over, and tells the
-// stream of what time alone brings about: that turns opened. Every process
-// may run one; each removal has one owner at a time.
+// Keeper does what nobody asks for: it removes what is kept for a time only, once
+// that is over, folds the counts of lines together, and tells the stream of what
+// time alone brings about: that turns opened. Every process may run one; each of
+// these has one owner at a time.
 type Keeper struct {
 	s      *Store
 	cancel context.CancelFunc
@@ -31,7 +39,9 @@ func (s *Store) NewKeeper() *Keeper { return &Keeper{s: s, cancel: func() {}} }
 func (k *Keeper) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	k.cancel = cancel
-	k.wg.Go(func() { k.run(ctx, keeperEvery, "remove what is over", k.clean) })
+	k.wg.Go(func() { k.run(ctx, keeperEvery, "turn the partitions", k.s.TurnPartitions) })
+	k.wg.Go(func() { k.run(ctx, keeperEvery, "remove what is over", k.s.RemoveOld) })
+	k.wg.Go(func() { k.run(ctx, foldEvery, "fold positions", k.s.FoldPositions) })
 	k.wg.Go(func() { k.run(ctx, openedEvery, "tell the stream of opened turns", k.s.TellOpened) })
 }
 
@@ -46,7 +56,7 @@ func (k *Keeper) Stop() {
 func (k *Keeper) run(ctx context.Context, every time.Duration, what string, work func(context.Context) error) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	failing := false
+	faults := notifier.Faults{Log: k.s.log}
 	for {
 		select {
 		case <-ctx.Done():
@@ -56,27 +66,36 @@ func (k *Keeper) run(ctx context.Context, every time.Duration, what string, work
 		once, cancel := context.WithTimeout(ctx, keeperPatience)
 		err := work(once)
 		cancel()
-		if err != nil && !failing && ctx.Err() == nil {
-			k.s.log.Error(what, "err", err)
-		}
-		failing = err != nil
+		faults.Note(ctx, what, err)
 	}
 }
 
-func (k *Keeper) clean(ctx context.Context) error {
-	if err := k.s.TurnPartitions(ctx); err != nil {
-		return err
+// RemoveOld removes a tick's worth of what is over, in batches. The kinds take
+// turns, so that much of one, or a fault of one, does not keep the others; what is
+// left is for the next tick.
+func (s *Store) RemoveOld(ctx context.Context) error {
+	kinds := []func(context.Context) (more bool, err error){s.DropTraces}
+	for _, r := range removals {
+		kinds = append(kinds, func(ctx context.Context) (bool, error) { return s.remove(ctx, r) })
 	}
-	for _, drop := range []func(context.Context) (bool, error){k.s.DropAnswers, k.s.DropMessages, k.s.DropAcks, k.s.DropFeedback, k.s.DropDigests} {
-		for range keeperMost {
-			more, err := drop(ctx)
+	began := time.Now()
+	var faults []error
+	for range keeperMost {
+		var left []func(context.Context) (bool, error)
+		for _, kind := range kinds {
+			more, err := kind(ctx)
 			if err != nil {
-				return err
+				faults = append(faults, err)
+			} else if more {
+				left = append(left, kind)
 			}
-			if !more {
-				break
+			if time.Since(began) > keeperTime {
+				return errors.Join(faults...)
 			}
 		}
+		if kinds = left; len(kinds) == 0 {
+			break
+		}
 	}
-	return nil
+	return errors.Join(faults...)
 }

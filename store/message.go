@@ -299,44 +299,27 @@ func (s *Store) EraseMessageTexts(ctx context.Context, nos []int64) error {
 	return err
 }
 
-// dropMessagesMost bounds one removal.
-const dropMessagesMost = 5000
-
-// The removals of what is over of messages, each up to $1 rows: the texts of
-// transactional messages, from the inbox too; keys; and messages as old as items
-// are kept.
-var dropMessagesSQL = []string{
+// oldMessages is what is over of messages: the texts of transactional ones, from the
+// inbox too; keys; and messages as old as items are kept.
+var oldMessages = removal{what: "remove old messages", most: 5000, sql: []string{
 	`
 	WITH over AS (
 		UPDATE messages SET title = '', body = '', data = NULL, erased = true WHERE msg_no = ANY(ARRAY(
-			SELECT msg_no FROM messages WHERE lane = 'transactional' AND NOT erased AND expires_at <= clock_timestamp()
+			SELECT msg_no FROM messages WHERE lane = 'transactional' AND NOT erased AND expires_at <= (SELECT clock_timestamp())
 			ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED))
 		RETURNING fan_no, msg_no)
 	, unlisted AS (DELETE FROM inbox i USING over o WHERE i.fan_no = o.fan_no AND i.kind = 'message' AND i.ref = o.msg_no)
 	, unread AS (DELETE FROM inbox_reads i USING over o WHERE i.fan_no = o.fan_no AND i.kind = 'message' AND i.ref = o.msg_no)
 	SELECT FROM over`, `
 	DELETE FROM message_keys WHERE key = ANY(ARRAY(
-		SELECT key FROM message_keys WHERE until <= clock_timestamp() - interval '1 minute'
+		SELECT key FROM message_keys WHERE until <= (SELECT clock_timestamp() - interval '1 minute')
 		ORDER BY until LIMIT $1 FOR UPDATE SKIP LOCKED))`, `
 	WITH old AS (
 		DELETE FROM messages WHERE msg_no = ANY(ARRAY(
-			SELECT msg_no FROM messages WHERE created_at <= clock_timestamp() - ` + itemsKept + `
+			SELECT msg_no FROM messages WHERE created_at <= (SELECT clock_timestamp() - ` + itemsKept + `)
 			ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED))
 		RETURNING fan_no, msg_no)
 	, unlisted AS (DELETE FROM inbox i USING old o WHERE i.fan_no = o.fan_no AND i.kind = 'message' AND i.ref = o.msg_no)
 	, unread AS (DELETE FROM inbox_reads i USING old o WHERE i.fan_no = o.fan_no AND i.kind = 'message' AND i.ref = o.msg_no)
 	SELECT FROM old`,
-}
-
-// DropMessages removes what is over of messages, up to a bound. It says whether
-// there may be more.
-func (s *Store) DropMessages(ctx context.Context) (more bool, err error) {
-	for _, sql := range dropMessagesSQL {
-		tag, err := s.pool.Exec(ctx, sql, dropMessagesMost)
-		if err != nil {
-			return false, fmt.Errorf("drop messages: %w", err)
-		}
-		more = more || tag.RowsAffected() == dropMessagesMost
-	}
-	return more, nil
-}
+}}

@@ -241,14 +241,12 @@ func TestTheTextOfATransactionalMessageGoesWithItsLastSendOrItsTime(t *testing.T
 	}
 	wantTexts("listed", "", "waits", "news")
 	b.at(morning.Add(notifier.UrgentTTL - ms))
-	_, err := b.store.DropMessages(t.Context())
-	must(t, err)
+	must(t, b.store.RemoveOld(t.Context()))
 	wantTexts("listed", "", "waits", "news")
 	b.wantInbox("ada", "msg:"+got[3].ID+" *", "msg:"+got[0].ID+" *")
 	b.at(morning.Add(notifier.UrgentTTL))
 	b.wantInbox("ada", "msg:"+got[3].ID+" *") // before anything is removed
-	_, err = b.store.DropMessages(t.Context())
-	must(t, err)
+	must(t, b.store.RemoveOld(t.Context()))
 	wantTexts("", "", "", "news")
 	m, err := b.store.Message(t.Context(), got[1].ID)
 	must(t, err)
@@ -262,14 +260,12 @@ func TestKeysGoWhenTheyAreOverAndMessagesAfter90Days(t *testing.T) {
 	b := newStopped(t)
 	b.send(bulk("ada", "news"))
 	b.at(morning.Add(3 * time.Minute))
-	_, err := b.store.DropMessages(t.Context())
-	must(t, err)
+	must(t, b.store.RemoveOld(t.Context()))
 	if n := b.rowsIn("message_keys"); n != 0 {
 		t.Errorf("%d keys are left", n)
 	}
 	b.at(morning.AddDate(0, 0, 90))
-	_, err = b.store.DropMessages(t.Context())
-	must(t, err)
+	must(t, b.store.RemoveOld(t.Context()))
 	if m, i := b.rowsIn("messages"), b.rowsIn("inbox"); m != 0 || i != 0 {
 		t.Errorf("%d messages and %d inbox rows are left", m, i)
 	}

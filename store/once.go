@@ -96,7 +96,7 @@ func openKeys(ctx context.Context, tx pgx.Tx, ks []*keyed) ([]error, error) {
 	// A statement of its own: it sees what the lock's last holder committed.
 	batch.Queue(`
 		SELECT id, request, status, content_type, location, retry_after, body FROM answers
-		WHERE id = ANY($1) AND at > clock_timestamp() - interval '24 hours'`, ids)
+		WHERE id = ANY($1) AND at > clock_timestamp() - `+answersKept, ids)
 	results := tx.SendBatch(ctx, batch)
 	defer results.Close()
 	if err := refuseBusy(results, asked, ks, refused); err != nil {
@@ -319,23 +319,8 @@ func dropSteps(ctx context.Context, tx pgx.Tx, k *keyed) error {
 	return err
 }
 
-// dropAnswersMost bounds one removal.
-const dropAnswersMost = 5000
-
-// DropAnswers removes answers that are not repeated any more, up to a bound, in one
-// process at a time. It says whether there may be more.
-func (s *Store) DropAnswers(ctx context.Context) (more bool, err error) {
-	err = s.inTx(ctx, "drop answers", func(tx pgx.Tx) error {
-		more = false
-		var mine bool
-		if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1, 0)`, lockAnswers).Scan(&mine); err != nil || !mine {
-			return err
-		}
-		tag, err := tx.Exec(ctx, `
-			DELETE FROM answers WHERE ctid = ANY(ARRAY(
-				SELECT ctid FROM answers WHERE at <= (SELECT clock_timestamp() - interval '24 hours') ORDER BY at LIMIT $1))`, dropAnswersMost)
-		more = tag.RowsAffected() == dropAnswersMost
-		return err
-	})
-	return more, err
-}
+// oldAnswers are answers that are not repeated any more.
+var oldAnswers = removal{what: "remove old answers", most: 5000, sql: []string{`
+	DELETE FROM answers WHERE ctid = ANY(ARRAY(
+		SELECT ctid FROM answers WHERE at <= (SELECT clock_timestamp() - ` + answersKept + `)
+		ORDER BY at LIMIT $1 FOR UPDATE SKIP LOCKED))`}}

@@ -99,8 +99,8 @@ func (s *Store) recordOpening(ctx context.Context, tx pgx.Tx, show string, n wai
 	} else if waitlist.CodeOf(err) != waitlist.NotFound {
 		return o, false, err
 	}
-	if sh.Cancelled {
-		return o, false, waitlist.Refuse(waitlist.Closed, "show %q was cancelled", show)
+	if err := sh.Shut(); err != nil {
+		return o, false, err
 	}
 	m, err := look(ctx, tx, no)
 	if err != nil {

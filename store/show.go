@@ -13,11 +13,11 @@ import (
 )
 
 const showColumns = `show_no, show_id, name, venue, starts_at, sales_close_at, time_zone, url,
-	templates, policy, paused_app, paused_staff, cancelled`
+	templates, policy, paused_app, paused_staff, cancelled, dropping_at IS NOT NULL`
 
 func scanShow(row pgx.CollectableRow) (s waitlist.Show, err error) {
 	err = row.Scan(&s.No, &s.ID, &s.Name, &s.Venue, &s.StartsAt, &s.SalesCloseAt, &s.TimeZone, &s.URL,
-		&s.Templates, &s.Policy, &s.PausedApp, &s.PausedStaff, &s.Cancelled)
+		&s.Templates, &s.Policy, &s.PausedApp, &s.PausedStaff, &s.Cancelled, &s.Over)
 	return s, err
 }
 
@@ -77,8 +77,8 @@ func (s *Store) putShow(ctx context.Context, tx pgx.Tx, id string, c waitlist.Sh
 	if err != nil {
 		return show, false, err
 	}
-	if was.Cancelled {
-		return show, false, waitlist.Refuse(waitlist.Closed, "show %q was cancelled", id)
+	if err := was.Shut(); err != nil {
+		return show, false, err
 	}
 	show = c.Apply(was)
 	if err := check(&show); err != nil {

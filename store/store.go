@@ -143,11 +143,11 @@ func (s *Store) inTx(ctx context.Context, what string, f func(tx pgx.Tx) error) 
 
 // The classes of advisory locks; the second number is the show's, or 0.
 const (
-	lockShow    = 1 // the show's lock, shared or exclusive
-	lockDecide  = 2 // tried by a decider before it waits for the show's lock
-	lockFold    = 3 // one owner folds the positions
-	lockLogin   = 4 // tries to log in are counted one by one
-	lockAnswers = 5 // one owner removes old answers
+	lockShow   = 1 // the show's lock, shared or exclusive
+	lockDecide = 2 // tried by a decider before it waits for the show's lock
+	lockFold   = 3 // one owner folds the positions
+	lockLogin  = 4 // tries to log in are counted one by one
+	lockRemove = 5 // one owner of each removal; the second number is of its name
 	// one makes and drops partitions; the second number is of the table's name, and
 	// make_partition takes it too
 	lockPartitions = 6

@@ -39,8 +39,6 @@ type DecisionStore interface {
 	DueSoon(ctx context.Context, within time.Duration) ([]Due, error)
 	// Sweep makes due every show that has something unfinished and nothing due.
 	Sweep(ctx context.Context) (int, error)
-	// FoldPositions folds the changes of the line's block counts together.
-	FoldPositions(ctx context.Context) error
 }
 
 // Due is a show and in how long something is due there; 0 or less: now.
@@ -110,7 +108,6 @@ func (c *Clock) Start() {
 		c.every(ctx, lookEvery, "look for due shows", func(call context.Context) error { return c.look(call, ctx) })
 	})
 	c.wg.Go(func() { c.every(ctx, sweepEvery, "sweep", c.sweep) })
-	c.wg.Go(func() { c.every(ctx, time.Second, "fold positions", c.store.FoldPositions) })
 }
 
 // Stop waits for the decisions in progress. It may be called twice.

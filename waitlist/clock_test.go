@@ -22,7 +22,6 @@ type fakeDecisions struct {
 	atOnce  int // the most at a time
 	looks   int
 	sweeps  int
-	folds   int
 	lookErr error
 
 	// decide is what a decision does; nil: it makes nothing known.
@@ -94,13 +93,6 @@ func (f *fakeDecisions) Sweep(context.Context) (int, error) {
 	defer f.mu.Unlock()
 	f.sweeps++
 	return 0, nil
-}
-
-func (f *fakeDecisions) FoldPositions(context.Context) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.folds++
-	return nil
 }
 
 func (f *fakeDecisions) set(change func(*fakeDecisions)) {
@@ -390,8 +382,8 @@ func TestEachLookHasItsInterval(t *testing.T) {
 	withClock(t, f, func(t *testing.T, _ *Clock, _ *logged) {
 		pass(10 * time.Second)
 		f.set(func(f *fakeDecisions) {
-			if f.looks != 100 || f.sweeps != 2 || f.folds != 10 {
-				t.Errorf("%d looks, %d sweeps, %d folds in ten seconds", f.looks, f.sweeps, f.folds)
+			if f.looks != 100 || f.sweeps != 2 {
+				t.Errorf("%d looks, %d sweeps in ten seconds", f.looks, f.sweeps)
 			}
 		})
 	})

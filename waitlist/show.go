@@ -38,6 +38,8 @@ type Show struct {
 	PausedApp    bool // by the ticketing app
 	PausedStaff  bool // by staff; either pauses
 	Cancelled    bool
+	// Over: it ended so long ago that its line is not kept any more.
+	Over bool
 
 	// Worked out on reading.
 	Waiting      int64
@@ -51,6 +53,17 @@ func (s *Show) SalesClose() time.Time {
 		return *s.SalesCloseAt
 	}
 	return s.StartsAt
+}
+
+// Shut is why nothing can be added to the show any more, or nil.
+func (s *Show) Shut() error {
+	switch {
+	case s.Cancelled:
+		return Refuse(Closed, "show %q was cancelled", s.ID)
+	case s.Over:
+		return Refuse(Closed, "show %q ended long ago and its line is gone; use another id", s.ID)
+	}
+	return nil
 }
 
 // Paused says whether either side paused the show.

@@ -96,10 +96,10 @@ func (s *Server) mayImport(ctx context.Context, show string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	sh, err := s.cfg.Lines.Show(ctx, show)
-	if err == nil && sh.Cancelled {
-		err = waitlist.Refuse(waitlist.Closed, "show %q was cancelled", show)
+	if err != nil {
+		return err
 	}
-	return err
+	return sh.Shut()
 }
 
 // patientReader lets a body take its time, but not stand still.

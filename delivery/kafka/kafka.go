@@ -112,13 +112,9 @@ func (e *Exporter) Stop() {
 }
 
 func (e *Exporter) run(ctx context.Context) {
-	failing := false
+	faults := notifier.Faults{Log: e.cfg.Log}
 	for ctx.Err() == nil {
-		err := e.own(ctx)
-		if err != nil && !failing && ctx.Err() == nil {
-			e.cfg.Log.Error("export the stream to Kafka; it goes on where it was", "err", err)
-		}
-		failing = err != nil
+		faults.Note(ctx, "export the stream to Kafka; it goes on where it was", e.own(ctx))
 		t := time.NewTimer(lookEvery)
 		select {
 		case <-ctx.Done():

@@ -88,14 +88,11 @@ func (s *Sender) Stop() {
 // run looks for endpoints to serve, each by a goroutine of its own.
 func (s *Sender) run(ctx context.Context) {
 	var running sync.Map // by id
-	failing := false
+	faults := notifier.Faults{Log: s.cfg.Log}
 	for ctx.Err() == nil {
 		grew := s.cfg.Grew()
 		due, err := s.due(ctx)
-		if err != nil && !failing && ctx.Err() == nil {
-			s.cfg.Log.Error("look for webhook endpoints", "err", err)
-		}
-		failing = err != nil
+		faults.Note(ctx, "look for webhook endpoints", err)
 		for i := range due {
 			e := &due[i]
 			if _, there := running.LoadOrStore(e.ID, true); there {

@@ -66,6 +66,8 @@ func statusOf(s *waitlist.Show) string {
 	switch {
 	case s.Cancelled:
 		return "cancelled"
+	case s.Over:
+		return "over; its line is not kept any more"
 	case s.PausedApp && s.PausedStaff:
 		return "paused by staff and by the ticketing app"
 	case s.PausedStaff:

@@ -334,7 +334,7 @@ func TestAKeyIsADaysAndACallersOwn(t *testing.T) {
 	if a := send(appKey, `{"fan_id":"cyd"}`).want(201); a.replayed() {
 		t.Error("the answer was repeated after a day")
 	}
-	if _, err := in.store.DropAnswers(t.Context()); err != nil {
+	if err := in.store.RemoveOld(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := in.rows("answers"); n != 1 {
