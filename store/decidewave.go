@@ -126,16 +126,6 @@ func queueInboxRows(b *pgx.Batch, p *waitlist.PlannedWave) {
 		WHERE w.opening_no = $1 AND w.n = $2`, p.Wave.OpeningNo, p.Wave.N)
 }
 
-// turnOpens is the SQL of Wave.Opens for a wave w and the turn number k.
-func turnOpens(k string) string {
-	return `(w.opens_at + ` + k + `::bigint * 1000000 / w.rate * interval '1 millisecond')`
-}
-
-// turnCloses is the SQL of Wave.Closes.
-func turnCloses(k string) string {
-	return `least(` + turnOpens(k) + ` + w.window_s * interval '1 second', w.close_cap)`
-}
-
 func queueMarks(b *pgx.Batch, p *waitlist.PlannedWave) {
 	if len(p.Marks) == 0 {
 		return

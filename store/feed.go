@@ -284,22 +284,17 @@ func (f *Feed) Standing(ctx context.Context, keys []delivery.TurnKey) ([]notifie
 		openings[i], enos[i] = k.OpeningNo, k.EntryNo
 	}
 	rows, err := f.s.pool.Query(ctx, `
-		WITH ask AS (SELECT * FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY a (opening_no, eno, i)),
+		WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at),
+		ask AS (SELECT * FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY k (opening_no, eno, i)),
 		turn AS (
-			SELECT a.i, a.opening_no, a.eno, o.final_at, t.state AS act, t.at AS acted_at,
-				`+turnOpens("m.ks[p.i]")+` AS opens, `+turnCloses("m.ks[p.i]")+` AS closes
-			FROM ask a JOIN openings o USING (opening_no)
-			JOIN wave_members m ON m.show_no = o.show_no AND m.chunk = `+chunkOf("a.eno")+` AND m.opening_no = a.opening_no
-			CROSS JOIN LATERAL (SELECT array_position(m.enos, a.eno) AS i) p
+			SELECT k.i, now.at AS moment, `+turnFacts("m.ks[p.i]", "now.at")+`
+			FROM now CROSS JOIN ask k JOIN openings o USING (opening_no)
+			JOIN wave_members m ON m.show_no = o.show_no AND m.chunk = `+chunkOf("k.eno")+` AND m.opening_no = k.opening_no
+			CROSS JOIN LATERAL (SELECT array_position(m.enos, k.eno) AS i) p
 			JOIN waves w ON w.opening_no = m.opening_no AND w.n = m.n
-			LEFT JOIN turns t ON t.opening_no = a.opening_no AND t.eno = a.eno
+			`+turnActs("k.opening_no", "k.eno")+`
 			WHERE p.i IS NOT NULL)
-		SELECT i, CASE
-			WHEN act = 'claimed' AND EXISTS (SELECT FROM claims c WHERE c.opening_no = turn.opening_no AND c.eno = turn.eno
-				AND (c.state = 'confirmed' OR c.state = 'held' AND c.expires_at > now)) THEN 'claimed'
-			WHEN act IS NOT NULL OR final_at <= now OR closes <= now THEN 'over' ELSE 'open' END
-		FROM turn, (SELECT clock_timestamp() AS now) c
-		WHERE opens < closes AND (final_at IS NULL OR opens < final_at) AND (acted_at IS NULL OR acted_at >= opens)`,
+		SELECT i, `+turnState("moment")+` FROM turn WHERE `+turnWas,
 		openings, enos)
 	if err != nil {
 		return nil, err

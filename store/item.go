@@ -72,26 +72,20 @@ func itemsTo(until string) string {
 		JOIN openings o ON o.opening_no = m.opening_no AND o.strategy = 'read'
 		WHERE m.i IS NOT NULL),
 	turn AS (
-		SELECT t.*, o.show_no, o.state AS ended_as, o.final_at, a.at AS acted_at,
-			` + turnOpens("t.k") + ` AS opens, ` + turnCloses("t.k") + ` AS closes, w.window_s,
-			a.state AS act, c.ended_at AS claim_ended_at,
-			a.state = 'claimed' AND (c.state = 'confirmed' OR c.state = 'held' AND c.expires_at > $2) AS claimed
+		SELECT t.*, o.show_no, o.state AS ended_as, w.window_s, c.ended_at AS claim_ended_at, ` + turnFacts("t.k", "$2") + `
 		FROM told t JOIN waves w USING (opening_no, n) JOIN openings o USING (opening_no)
-		LEFT JOIN turns a ON a.opening_no = t.opening_no AND a.eno = t.eno
-		LEFT JOIN claims c ON c.opening_no = t.opening_no AND c.eno = t.eno),
+		` + turnActs("t.opening_no", "t.eno") + `),
 	shown AS (
-		SELECT * FROM turn WHERE opens <= ` + until + ` AND opens > $2 - ` + itemsKept + ` AND opens < closes AND (final_at IS NULL OR opens < final_at)
-			AND (acted_at IS NULL OR acted_at >= opens)),
+		SELECT * FROM turn WHERE opens <= ` + until + ` AND opens > $2 - ` + itemsKept + ` AND ` + turnWas + `),
 	item AS (
 		SELECT fan_no, 'turn' AS kind, opening_no AS ref, eno, show_no, seats, opens AS at, opens, closes, window_s,
-			CASE WHEN claimed THEN 'claimed'
-				WHEN act IS NOT NULL OR final_at <= $2 OR closes <= $2 THEN 'over' ELSE 'open' END AS state,
+			` + turnState("$2") + ` AS state,
 			greatest(acted_at, claim_ended_at, final_at) AS changed
 		FROM shown
 		UNION ALL
 		SELECT fan_no, 'result', opening_no, eno, show_no, seats, date_trunc('milliseconds', final_at), NULL, NULL, 0,
 			ended_as, final_at
-		FROM shown WHERE act IS NULL AND final_at < closes AND final_at <= $2 AND ended_as IN ('filled', 'cancelled')
+		FROM shown WHERE ` + turnCut + ` AND final_at <= $2 AND ended_as IN ('filled', 'cancelled')
 		UNION ALL
 		SELECT fan_no, 'result', ref, eno, show_no, seats, visible_at, NULL, NULL, 0, state, visible_at
 		FROM inbox WHERE fan_no = ANY($1) AND kind = 'result' AND visible_at > $2 - ` + itemsKept + `

@@ -153,10 +153,12 @@ func TestTheLineOfAShowGoes90DaysAfterIt(t *testing.T) {
 func TestALineInUseIsKept(t *testing.T) {
 	t.Parallel()
 	for what, hold := range map[string]func(b *bench){
-		"an opening is open":         func(b *bench) { b.exec(`UPDATE openings SET state = 'open', final_at = NULL`) },
-		"seats are not handed back":  func(b *bench) { b.exec(`UPDATE openings SET handed_back = false`) },
-		"a claim is held":            func(b *bench) { b.exec(`UPDATE claims SET state = 'held'`) },
-		"it was decided since":       func(b *bench) { b.exec(`UPDATE lines SET last_decided_at = (SELECT starts_at FROM shows) + interval '1 minute'`) },
+		"an opening is open":        func(b *bench) { b.exec(`UPDATE openings SET state = 'open', final_at = NULL`) },
+		"seats are not handed back": func(b *bench) { b.exec(`UPDATE openings SET handed_back = false`) },
+		"a claim is held":           func(b *bench) { b.exec(`UPDATE claims SET state = 'held'`) },
+		"it was decided since": func(b *bench) {
+			b.exec(`UPDATE lines SET last_decided_at = (SELECT starts_at FROM shows) + interval '1 minute'`)
+		},
 		"it was moved":               func(b *bench) { b.exec(`UPDATE shows SET starts_at = starts_at + interval '1 minute'`) },
 		"it was made after its time": func(b *bench) { b.exec(`UPDATE shows SET made_at = starts_at + interval '1 minute'`) },
 	} {

@@ -106,9 +106,11 @@ func (w *openedWave) opened(members []waitlist.Member, early map[turnKey]time.Ti
 		to = w.Size
 	}
 	for _, m := range members[w.told:until] {
-		at := w.Opens(m.K)
-		ended, acted := early[turnKey{w.OpeningNo, m.EntryNo}]
-		if at.Before(w.Closes(m.K)) && (w.finalAt == nil || at.Before(*w.finalAt)) && (!acted || !ended.Before(at)) {
+		t := waitlist.Telling{Opens: w.Opens(m.K), Closes: w.Closes(m.K), FinalAt: w.finalAt}
+		if at, acted := early[turnKey{w.OpeningNo, m.EntryNo}]; acted {
+			t.Act = &waitlist.Act{At: at}
+		}
+		if t.Shown(now) {
 			opened = append(opened, m)
 		}
 	}

@@ -217,10 +217,10 @@ func (s *Store) told(ctx context.Context, os ...*waitlist.Opening) error {
 func (s *Store) untold(ctx context.Context, nos []int64, byNo map[int64]*waitlist.Opening, now time.Time) error {
 	rows, err := s.pool.Query(ctx, `
 		SELECT opening_no, count(*) FROM (
-			SELECT t.opening_no, `+turnOpens("t.k")+` AS opens, t.at, w.close_cap, o.final_at
+			SELECT t.opening_no, `+turnOpens("t.k")+` AS opens, `+turnCloses("t.k")+` AS closes, o.final_at, t.at AS acted_at
 			FROM turns t JOIN waves w USING (opening_no, n) JOIN openings o USING (opening_no)
 			WHERE t.opening_no = ANY($1) AND t.state IN ('left', 'removed', 'bought')) t
-		WHERE at < opens AND opens <= $2 AND opens < close_cap AND (final_at IS NULL OR opens < final_at)
+		WHERE acted_at < opens AND opens <= $2 AND `+turnPlanned+`
 		GROUP BY 1`, nos, now)
 	if err != nil {
 		return err

@@ -108,7 +108,11 @@ func scanTurnRow(row pgx.CollectableRow) (t turnRow, err error) {
 // parcel is the turn as one; not ok for a turn that never was.
 func (t *turnRow) parcel() (delivery.Parcel, bool) {
 	opens := *t.opens
-	if !opens.Before(t.closes) || t.finalAt != nil && !opens.Before(*t.finalAt) || t.actedAt != nil && t.actedAt.Before(opens) {
+	told := waitlist.Telling{Opens: opens, Closes: t.closes, FinalAt: t.finalAt}
+	if t.actedAt != nil {
+		told.Act = &waitlist.Act{State: waitlist.ActState(t.act), At: *t.actedAt}
+	}
+	if !told.Live(t.now) && !told.Shown(t.now) {
 		return delivery.Parcel{}, false
 	}
 	closes := t.closes // the row is scanned into no more
