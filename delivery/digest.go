@@ -46,7 +46,7 @@ const (
 type DigestClock struct {
 	store  DigestStore
 	clock  Clock
-	fault  faults
+	fault  notifier.Faults
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	zones  map[string]*time.Location // of the one goroutine
@@ -54,7 +54,7 @@ type DigestClock struct {
 
 // NewDigestClock returns a clock that is not started.
 func NewDigestClock(store DigestStore, clock Clock, log *slog.Logger) *DigestClock {
-	return &DigestClock{store: store, clock: clock, fault: faults{log: log}, cancel: func() {}, zones: map[string]*time.Location{}}
+	return &DigestClock{store: store, clock: clock, fault: notifier.Faults{Log: log}, cancel: func() {}, zones: map[string]*time.Location{}}
 }
 
 // Start begins. Stop ends it.
@@ -74,7 +74,7 @@ func (c *DigestClock) run(ctx context.Context) {
 	tick := time.NewTicker(digestsEvery)
 	defer tick.Stop()
 	for {
-		c.fault.note(ctx, "start digests", c.start(ctx))
+		c.fault.Note(ctx, "start digests", c.start(ctx))
 		select {
 		case <-ctx.Done():
 			return

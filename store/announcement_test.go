@@ -495,10 +495,13 @@ func TestTheInboxIsReadByIndexWhateverTheLineAndItsAnnouncements(t *testing.T) {
 		SELECT 2, 'x' || i, '', 'read', i, now() - i * interval '1 s', 'T', 'B' FROM generate_series(1, 20000) i`)
 	b.exec(`INSERT INTO announcements (show_no, announcement_id, fingerprint, strategy, decision, at, title, body)
 		SELECT 1, 'x' || i, '', 'read', i, now() - interval '91 days' - i * interval '1 s', 'T', 'B' FROM generate_series(1, 20000) i`)
+	b.exec(`INSERT INTO inbox (fan_no, kind, ref, visible_at, show_no, eno, seats)
+		SELECT 1000 + i, k, 1000 + i, now() - i * interval '1 s', 1, 10 + i, 1
+		FROM generate_series(1, 10000) i CROSS JOIN unnest('{turn,result,announcement,message}'::text[]) k`)
+	no, err := b.store.FindFan(t.Context(), "ada")
+	must(t, err)
 	b.exec(`ANALYZE`)
 	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
-		no, err := b.store.FindFan(t.Context(), "ada")
-		must(t, err)
 		if read := b.buffers(mode, "(bigint[], timestamptz)", store.ItemsSQL, fmt.Sprintf(`('{%d}', now())`, no)); read > 60 {
 			t.Errorf("%s: reading an inbox of one item touches %d pages", mode, read)
 		}

@@ -258,16 +258,4 @@ var dropDigestsSQL = []string{
 		SELECT day, time_zone, hour FROM digest_runs WHERE day < (clock_timestamp() AT TIME ZONE 'UTC')::date - 7 ORDER BY day LIMIT $1)`,
 }
 
-const dropDigestsMost = 5000
-
-// DropDigests removes old ones. It says whether there may be more.
-func (s *Store) DropDigests(ctx context.Context) (more bool, err error) {
-	for _, sql := range dropDigestsSQL {
-		tag, err := s.pool.Exec(ctx, sql, dropDigestsMost)
-		if err != nil {
-			return false, err
-		}
-		more = more || tag.RowsAffected() == dropDigestsMost
-	}
-	return more, nil
-}
+var oldDigests = removal{what: "remove old digests", most: 5000, sql: dropDigestsSQL}

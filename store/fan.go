@@ -98,6 +98,8 @@ var (
 		`DELETE FROM messages WHERE fan_no = $1`,
 		`DELETE FROM message_keys WHERE fan_no = $1`,
 		`DELETE FROM digests WHERE fan_no = $1`,
+		// The app's id of a device may be one that others know.
+		`UPDATE deliveries SET address_ref = '' WHERE fan_no = $1 AND address_ref NOT IN ('', 'phone', 'email')`,
 		`DELETE FROM answers WHERE fans @> ARRAY[$1::bigint]`,
 	}
 	// Where staff named the fan in what they wrote about others: $1 is the id, $2

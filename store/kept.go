@@ -16,6 +16,8 @@ const (
 
 // oldItems are rows of inboxes, read marks, and announcements with how far each had
 // been sent. A mark is not older than its item, so that it goes at that time or later.
+// Announcements are as old as their numbers say, about: an index on their age would
+// mislead the server when it looks for those of a show.
 var oldItems = removal{what: "remove old items", most: 5000, sql: []string{
 	`
 	DELETE FROM inbox WHERE ctid = ANY(ARRAY(
@@ -26,8 +28,8 @@ var oldItems = removal{what: "remove old items", most: 5000, sql: []string{
 		ORDER BY read_at LIMIT $1 FOR UPDATE SKIP LOCKED))`, `
 	WITH old AS (
 		DELETE FROM announcements WHERE announcement_no = ANY(ARRAY(
-			SELECT announcement_no FROM announcements WHERE at <= (SELECT clock_timestamp() - ` + itemsKept + `)
-			ORDER BY at LIMIT $1 FOR UPDATE SKIP LOCKED))
+			SELECT announcement_no FROM (SELECT announcement_no, at FROM announcements ORDER BY announcement_no LIMIT $1) a
+			WHERE at <= (SELECT clock_timestamp() - ` + itemsKept + `)))
 		RETURNING announcement_no)
 	, unsent AS (DELETE FROM blasts b USING old o WHERE b.announcement_no = o.announcement_no)
 	SELECT FROM old`,

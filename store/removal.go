@@ -19,7 +19,7 @@ type removal struct {
 }
 
 // removals are all of them. Each has an index by which it finds what is over.
-var removals = []*removal{&oldAnswers, &oldMessages, &oldAcks, &oldItems, &oldFeedback}
+var removals = []*removal{&oldAnswers, &oldMessages, &oldAcks, &oldItems, &oldFeedback, &oldDigests}
 
 // remove removes up to a bound, in one transaction of its own and in one process at
 // a time. It says whether there may be more.

@@ -3,7 +3,6 @@
 -- +goose Up
 CREATE INDEX inbox_visible ON inbox (visible_at);
 CREATE INDEX inbox_reads_at ON inbox_reads (read_at);
-CREATE INDEX announcements_at ON announcements (at);
 
 ALTER TABLE shows
     ADD made_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -15,4 +14,4 @@ CREATE INDEX shows_dropping ON shows (dropping_at) WHERE dropped_at IS NULL;
 -- +goose Down
 DROP INDEX shows_dropping, shows_ended;
 ALTER TABLE shows DROP dropped_at, DROP dropping_at, DROP made_at;
-DROP INDEX announcements_at, inbox_reads_at, inbox_visible;
+DROP INDEX inbox_reads_at, inbox_visible;

@@ -16,7 +16,11 @@ import (
 	"fanline/web"
 )
 
-const erased = "ada.lovelace+1815@example.com"
+const (
+	erased         = "ada.lovelace+1815@example.com"
+	phoneOfErased  = "+442079460018"
+	deviceOfErased = "ada.lovelace-phone"
+)
 
 // life does everything that the fan to be erased can do, and has staff do to them
 // what they can, and returns the openings that are over.
@@ -86,11 +90,27 @@ func life(t *testing.T, in *instance) (past []string) {
 	in.app("POST", "/v1/shows/told/announcements", `{"id":"a1","title":"T","body":"B"}`).want(202)
 	in.app("POST", "/v1/shows/told/announcements", `{"id":"a2","title":"T","body":"B"}`).want(202)
 	in.fan(erased, "POST", "/v1/me/inbox/read", `{"ids":["ann:told:a1"]}`).want(200)
+	message := func(more string) string {
+		return body(`,"type":"news","title":"For ` + erased + `","body":"` + erased + ` or ` + phoneOfErased + `","data":{"to":"` + erased + `"}` + more)
+	}
+	in.app("POST", "/v1/notifications", message(`,"lane":"transactional","inbox":true,"dedup_key":"`+erased+`"`), key, "code").want(202)
+	in.app("POST", "/v1/notifications", message(`,"lane":"transactional","dedup_key":"beside the inbox"`)).want(202)
+	in.app("POST", "/v1/notifications", message(`,"lane":"bulk"`)).want(202)
+	in.app("POST", "/v1/notifications:batch", `{"notifications":[`+message(`,"lane":"bulk","dedup_key":"in a batch"`)+`]}`, key, "batch").want(202)
+	in.delivered(erased)
 	in.app("POST", "/v1/shows/holding/openings/o1/claims", body(""), key, "hold").want(201)
 	in.app("POST", "/v1/shows/told/openings/o1/claims", body(`,"x":1`), key, "hold badly").want(400)
 	in.app("POST", "/v1/fans/"+path+"/sign-out", `{"device":"phone"}`, key, "out").want(204)
 	in.app("POST", "/v1/shows/holding/openings/o1/turns", body(because), key, "give twice").want(409)
 	return []string{"bought/o1", "bought/o2", "bought/o3"}
+}
+
+// delivered writes down what a push to the fan's device became.
+func (in *instance) delivered(fan string) {
+	in.exec(`
+		INSERT INTO deliveries (day, key, fan_no, kind, ref, item, lane, channel, address_ref, state, next_at, phase, phases, created_at)
+		SELECT CURRENT_DATE, '\x01', f.fan_no, 'message', m.msg_no, 'msg:' || m.id, m.lane, 'fcm', v.device_id, 'sent', now(), 'sent', '[]', now()
+		FROM fans f JOIN messages m USING (fan_no) JOIN devices v USING (fan_no) WHERE f.fan_id = $1 AND v.device_id = $2 LIMIT 1`, fan, deviceOfErased)
 }
 
 // found are the tables with a row that holds the text.
@@ -147,10 +167,15 @@ func TestAnErasedFanIsNowhere(t *testing.T) {
 	t.Parallel()
 	in := newInstance(t)
 	past := life(t, in)
-	for _, table := range []string{"public.fans", "public.entry_log", "public.claims", "public.audit", "public.answers"} {
+	for _, table := range []string{
+		"public.fans", "public.entry_log", "public.claims", "public.audit", "public.answers", "public.devices", "public.messages",
+	} {
 		if !slices.ContainsFunc(in.found(erased), func(f string) bool { return strings.HasPrefix(f, table+" ") }) {
 			t.Errorf("the fan was never in %s: the test erases too little", table)
 		}
+	}
+	if n := in.rows("deliveries WHERE address_ref = $1", deviceOfErased); n != 1 {
+		t.Errorf("%d deliveries to the fan's device, want 1", n)
 	}
 	before := in.others(past)
 	path := "/v1/fans/" + url.PathEscape(erased)
@@ -158,7 +183,12 @@ func TestAnErasedFanIsNowhere(t *testing.T) {
 	if found := in.found(erased); len(found) > 0 {
 		t.Errorf("the fan is still in %v", found)
 	}
-	for _, table := range []string{"inbox", "inbox_reads"} {
+	for _, leads := range []string{phoneOfErased, deviceOfErased} {
+		if found := in.found(leads); len(found) > 0 {
+			t.Errorf("%s is still in %v", leads, found)
+		}
+	}
+	for _, table := range []string{"inbox", "inbox_reads", "devices", "messages", "message_keys"} {
 		if n := in.rows(table + " WHERE fan_no NOT IN (SELECT fan_no FROM fans)"); n > 0 {
 			t.Errorf("%d rows of the fan are left in %s", n, table)
 		}

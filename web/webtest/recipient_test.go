@@ -115,8 +115,8 @@ func TestSigningOutAndErasingForgetDevices(t *testing.T) {
 func contactOf(in *instance, fan string) {
 	in.t.Helper()
 	path := "/v1/fans/" + url.PathEscape(fan)
-	in.app("PUT", path, `{"email":"`+fan+`","phone":"+442079460018","locale":"en-GB","time_zone":"Europe/London"}`).want(200)
-	in.app("PUT", path+"/devices/phone", `{"platform":"fcm","token":"`+fan+`-token"}`).want(201)
+	in.app("PUT", path, `{"email":"`+fan+`","phone":"`+phoneOfErased+`","locale":"en-GB","time_zone":"Europe/London"}`).want(200)
+	in.app("PUT", path+"/devices/"+deviceOfErased, `{"platform":"fcm","token":"`+fan+`-token"}`).want(201)
 	in.app("PUT", path+"/devices/moved", `{"platform":"fcm","token":"`+fan+`-moved"}`).want(201)
 	in.app("PUT", "/v1/fans/ben/devices/moved", `{"platform":"fcm","token":"another"}`).want(201)
 	in.app("PUT", path+"/devices/moved-again", `{"platform":"fcm","token":"`+fan+`-moved"}`).want(201)
