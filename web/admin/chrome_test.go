@@ -135,6 +135,14 @@ func (c *chrome) text() string {
 	return text
 }
 
+// waitFor waits until an expression is true.
+func (c *chrome) waitFor(expression string) {
+	c.t.Helper()
+	if _, err := chromedp.Run(c.ctx, chromedp.Poll[bool](expression)); err != nil {
+		c.t.Fatalf("%s: %v\n%s", expression, err, c.text())
+	}
+}
+
 func (c *chrome) says(texts ...string) {
 	c.t.Helper()
 	page := c.text()

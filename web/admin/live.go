@@ -162,16 +162,20 @@ func signal(c chan struct{}) {
 // stream sends the parts of the overview that changed, until the browser goes, the
 // session ends or the process stops.
 func (a *Admin) stream(w http.ResponseWriter, r *http.Request) error {
+	s := &sse{w: w, control: http.NewResponseController(w)}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	if a.stillIn(r, s) != nil {
+		return nil
+	}
 	v, err := a.live.join()
 	if err != nil {
+		w.Header().Del("X-Accel-Buffering")
 		w.Header().Set("Retry-After", "5")
 		return waitlist.Refuse(waitlist.Unavailable, "Too many pages are watched live here, or this instance is stopping. Reload the page to see what is new.")
 	}
 	defer a.live.leave(v)
-	s := &sse{w: w, control: http.NewResponseController(w)}
 	_ = s.control.SetReadDeadline(time.Time{}) // nothing more comes; not all writers can
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no")
 	if s.send("retry: 2000\n\n") != nil {
 		return nil
 	}

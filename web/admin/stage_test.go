@@ -187,3 +187,16 @@ func (w *world) buy(show, opening string, fans ...string) {
 		w.must(err)
 	}
 }
+
+// longLine fills a show's line with fans "s-1" and so on, as joins would.
+func (w *world) longLine(show string, n int) {
+	w.t.Helper()
+	w.sql(`
+		WITH made AS (INSERT INTO fans (fan_id) SELECT 's-' || i FROM generate_series(1, $2::int) i RETURNING fan_no, fan_id)
+		INSERT INTO entries (show_no, eno, fan_no, place, tier, party, joined_at, joined_decision)
+		SELECT (SELECT show_no FROM shows WHERE show_id = $1), i, fan_no, i, '', 1, now(), 0
+		FROM (SELECT fan_no, substr(fan_id, 3)::bigint AS i FROM made) m`, show, n)
+	w.sql(`UPDATE lines SET next_eno = $2::int + 1, next_place = $2::int + 1 WHERE show_no = (SELECT show_no FROM shows WHERE show_id = $1)`, show, n)
+	w.sql(`ANALYZE entries, fans`)
+	w.must(w.store.FoldPositions(w.t.Context()))
+}
