@@ -31,6 +31,7 @@ var benchmarks = []benchmark{
 	{"verdict", "verdicts over HTTP, against one Redis GET behind a bare handler, and in a line of two million", verdicts, true},
 	{"inbox", "first pages of inboxes over HTTP, against the same", inboxes, true},
 	{"position", "a fan's place in a line of two million", position, true},
+	{"admin", "the staff's overview and show page of a line of two million, against small ones", adminPages, true},
 	{"announce", "an announcement to a line of two million, and a fan's inbox after it", announce, true},
 	{"stampede", "20,000 seats at once, whose fans claim the moment they may", stampede, true},
 	{"crossover", "what write and read cost, against the size of a wave", crossover, false},
