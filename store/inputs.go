@@ -158,35 +158,36 @@ func (s *Store) readEntry(ctx context.Context, q querier, show int32, fan int64,
 	if err := s.position(ctx, q, &e.Entry); err != nil {
 		return err
 	}
-	logs, err := logsOf(ctx, q, show, []int64{e.Entry.No}, 0)
-	if err != nil {
-		return err
-	}
-	e.Log = logs[e.Entry.No]
 	return readActs(ctx, q, e)
 }
 
-// readActs reads the acts and claims at the openings that told the entry: there are
-// no others.
+// readActs reads the log of the entry, and its acts and claims at the openings that
+// told it: there are no others. It asks for all of it in one go, since a fan who waits
+// has none and costs the way alone.
 func readActs(ctx context.Context, q querier, e *entryInput) error {
 	const told = `(SELECT m.opening_no FROM wave_members m WHERE m.show_no = $1 AND m.chunk = $3 AND $2 = ANY(m.enos) OFFSET 0) m`
 	show, no, chunk := e.Entry.ShowNo, e.Entry.No, e.Entry.No/chunkSize
-	rows, err := q.Query(ctx, `
-		SELECT t.opening_no, t.state, t.at, t.decision FROM `+told+` JOIN turns t USING (opening_no) WHERE t.eno = $2`, show, no, chunk)
-	e.Acts, err = all(rows, err, func(row pgx.CollectableRow) (a entryAct, err error) {
-		err = row.Scan(&a.OpeningNo, &a.State, &a.At, &a.Decision)
-		return a, err
-	})
-	if err != nil {
+	batch := &pgx.Batch{}
+	batch.Queue(`SELECT `+changeColumns+` FROM entry_log l WHERE l.show_no = $1 AND l.eno = $2 ORDER BY l.id`, show, no).
+		Query(into(&e.Log, scanChange))
+	batch.Queue(`SELECT t.opening_no, t.state, t.at, t.decision FROM `+told+` JOIN turns t USING (opening_no) WHERE t.eno = $2`, show, no, chunk).
+		Query(into(&e.Acts, func(row pgx.CollectableRow) (a entryAct, err error) {
+			err = row.Scan(&a.OpeningNo, &a.State, &a.At, &a.Decision)
+			return a, err
+		}))
+	batch.Queue(`SELECT `+claimColumns+` FROM `+told+` JOIN claims c USING (opening_no) WHERE c.eno = $2`, show, no, chunk).
+		Query(into(&e.Claims, scanClaim))
+	batch.Queue(`SELECT u.opening_no FROM `+told+` JOIN unreached u USING (opening_no) WHERE u.eno = $2`, show, no, chunk).
+		Query(into(&e.Unreached, pgx.RowTo[int64]))
+	return q.SendBatch(ctx, batch).Close()
+}
+
+// into reads the rows of a batch's statement into a list.
+func into[T any](list *[]T, scan pgx.RowToFunc[T]) func(pgx.Rows) error {
+	return func(rows pgx.Rows) (err error) {
+		*list, err = all(rows, nil, scan)
 		return err
 	}
-	rows, err = q.Query(ctx, `SELECT `+claimColumns+` FROM `+told+` JOIN claims c USING (opening_no) WHERE c.eno = $2`, show, no, chunk)
-	if e.Claims, err = all(rows, err, scanClaim); err != nil {
-		return err
-	}
-	rows, err = q.Query(ctx, `SELECT u.opening_no FROM `+told+` JOIN unreached u USING (opening_no) WHERE u.eno = $2`, show, no, chunk)
-	e.Unreached, err = all(rows, err, pgx.RowTo[int64])
-	return err
 }
 
 // chunkInput is who was told in a chunk of entry numbers, at all openings of the

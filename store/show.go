@@ -25,6 +25,7 @@ func scanShow(row pgx.CollectableRow) (s waitlist.Show, err error) {
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
 // showByID reads a show's own row, without what is worked out.
