@@ -94,6 +94,7 @@ var (
 	forgetRows = []string{
 		`DELETE FROM inbox WHERE fan_no = $1`,
 		`DELETE FROM inbox_reads WHERE fan_no = $1`,
+		`DELETE FROM early_reports e USING fans f WHERE f.fan_no = $1 AND lower(e.report ->> 'address') = lower(f.email)`,
 		`DELETE FROM devices WHERE fan_no = $1`,
 		`DELETE FROM messages WHERE fan_no = $1`,
 		`DELETE FROM message_keys WHERE fan_no = $1`,

@@ -65,6 +65,20 @@ func TestAPhaseThatAProviderTellsOfNeverGoesBack(t *testing.T) {
 	o.wantPhases("ada", "apns: accepted sent delivered opened")
 }
 
+func TestAReportOfAnErasedFansMailIsForgottenWithThem(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.contact("ada", "", "Ada@mail.example")
+	for _, address := range []string{"ada@mail.example", "ben@mail.example"} {
+		o.tell(delivery.Report{Channels: []notifier.Channel{notifier.Email}, ProviderID: address, Phase: notifier.PhaseBounced, Address: address})
+	}
+	_, err := o.store.EraseFan(t.Context(), "ada")
+	must(t, err)
+	if left := o.strings(`SELECT report ->> 'address' FROM early_reports`); !slices.Equal(left, []string{"ben@mail.example"}) {
+		t.Errorf("left %v", left)
+	}
+}
+
 func TestAReportThatComesBeforeTheSendIsRecordedIsNotLost(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

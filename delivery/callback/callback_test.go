@@ -84,6 +84,17 @@ func TestACallThatSaysNothingIsRefusedByField(t *testing.T) {
 	}
 }
 
+func TestTheAddressOfAMailCallIsOneMailbox(t *testing.T) {
+	t.Parallel()
+	for _, email := range []string{`a\u0000@x.example`, `a\r\n@x.example`, `ada`, `Ada <a@x.example>`, `a@x.example,b@x.example`} {
+		_, err := (&Email{Secret: secret}).Read(now, call(secret, "id", `{"event":"delivered","message_id":"`+key+`@x","email":"`+email+`"}`))
+		var bad *delivery.BadInput
+		if !errors.As(err, &bad) || bad.Field != "email" {
+			t.Errorf("%s: %v", email, err)
+		}
+	}
+}
+
 func TestEachKindHasItsSecret(t *testing.T) {
 	t.Parallel()
 	if string(EmailSecret([]byte("root"))) == string(PushSecret([]byte("root"))) || len(SecretText(secret)) != len(Prefix)+44 {

@@ -51,10 +51,11 @@ func (e *EmailCall) report() (*delivery.Report, error) {
 	if !ok {
 		return nil, bad("message_id", "must be the Message-ID that the mail was sent with")
 	}
-	if len(e.Email) > 254 {
-		return nil, bad("email", "must be one mailbox")
+	var to delivery.Profile
+	if err := to.SetEmail(e.Email); err != nil {
+		return nil, err
 	}
-	r := &delivery.Report{Channels: []notifier.Channel{notifier.Email}, Key: &key, Address: e.Email}
+	r := &delivery.Report{Channels: []notifier.Channel{notifier.Email}, Key: &key, Address: to.Email}
 	switch e.Event {
 	case "delivered":
 		r.Phase = notifier.PhaseDelivered
