@@ -89,27 +89,32 @@ func (s *Store) NextChunk(ctx context.Context, a notifier.BlastArgs) error {
 	})
 }
 
-// addressedSQL is whether an entry's fan has an address of a channel $3.
+// addressedSQL are the fans of entries w who have an address of a channel $3: one
+// row each.
 var addressedSQL = map[notifier.Channel]string{
-	notifier.SMS:   `EXISTS (SELECT FROM fans f WHERE f.fan_no = w.fan_no AND f.phone IS NOT NULL AND $3 <> '')`,
-	notifier.Email: `EXISTS (SELECT FROM fans f WHERE f.fan_no = w.fan_no AND f.email IS NOT NULL AND $3 <> '')`,
+	notifier.SMS:   `SELECT FROM fans f WHERE f.fan_no = w.fan_no AND f.phone IS NOT NULL AND $3 <> ''`,
+	notifier.Email: `SELECT FROM fans f WHERE f.fan_no = w.fan_no AND f.email IS NOT NULL AND $3 <> ''`,
 }
 
-const hasDeviceSQL = `EXISTS (SELECT FROM devices v WHERE v.fan_no = w.fan_no AND v.platform = $3 AND v.used)`
+const hasDeviceSQL = `SELECT FROM devices v WHERE v.fan_no = w.fan_no AND v.platform = $3 AND v.used`
 
 // blastEnd is the last entry number of the chunk that follows a, or a's own end
-// when there is none.
+// when there is none. It goes through entries in their order and stops when the chunk
+// is full: a plan that first gathers the rest of the line would do so for each chunk.
 func blastEnd(ctx context.Context, tx pgx.Tx, show int32, a notifier.BlastArgs) (to int64, err error) {
+	if _, err := tx.Exec(ctx, `SET LOCAL enable_bitmapscan = off`); err != nil {
+		return 0, err
+	}
 	has, ok := addressedSQL[a.Channel]
 	if !ok {
 		has = hasDeviceSQL
 	}
+	const walk = `(SELECT eno, fan_no FROM entries WHERE show_no = $1 AND eno > $2 ORDER BY eno LIMIT $4) w`
 	err = tx.QueryRow(ctx, `
-		WITH walk AS MATERIALIZED (
-			SELECT eno, fan_no FROM entries WHERE show_no = $1 AND eno > $2 ORDER BY eno LIMIT $4),
-		found AS (SELECT eno FROM walk w WHERE `+has+` ORDER BY eno LIMIT $5)
+		WITH found AS MATERIALIZED (
+			SELECT w.eno FROM `+walk+` CROSS JOIN LATERAL (`+has+` LIMIT 1) has ORDER BY w.eno LIMIT $5)
 		SELECT CASE WHEN (SELECT count(*) FROM found) = $5 THEN (SELECT max(eno) FROM found)
-			ELSE coalesce((SELECT max(eno) FROM walk), $2) END`,
+			ELSE coalesce((SELECT max(eno) FROM `+walk+`), $2) END`,
 		show, a.To, a.Channel, blastWalk, blastMost).Scan(&to)
 	return to, err
 }

@@ -83,6 +83,7 @@ type sending struct {
 	*audience
 	want        int
 	first, last atomic.Int64 // Unix nanoseconds
+	busy        atomic.Int64 // when 95 % were sent: there is enough to send before
 	came        atomic.Int64
 	done        chan struct{}
 }
@@ -103,7 +104,11 @@ func (s *sending) got(g providers.Got) {
 		return
 	}
 	s.first.CompareAndSwap(0, g.At.UnixNano())
-	if s.came.Add(1) == int64(s.want) {
+	came := s.came.Add(1)
+	if came == int64(s.want)*95/100 {
+		s.busy.Store(g.At.UnixNano())
+	}
+	if came == int64(s.want) {
 		s.last.Store(g.At.UnixNano())
 		close(s.done)
 	}

@@ -39,6 +39,13 @@ func blast(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
+	pause := time.NewTimer(2 * time.Second) // the server's processes of the instance end
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	before, err := a.spent(ctx)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 
 const (
 	urgentEvery = 50 * time.Millisecond // 20 a second
-	urgentFans  = 40
+	urgentFans  = 400
 )
 
 // urgent measures messages of the transactional lane, from the call that brings them to the push service's receipt:
