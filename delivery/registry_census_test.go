@@ -22,7 +22,6 @@ func TestFiguresOfAnInstanceAreReadAsTheyWereWritten(t *testing.T) {
 }
 
 func TestInstancesKnowEachOthersFigures(t *testing.T) {
-	t.Parallel()
 	forEachRedis(t, func(t *testing.T, url string) {
 		a, b := newRegistry(t, url, "a"), newRegistry(t, url, "b")
 		a.Connect(1, "x")
