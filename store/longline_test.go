@@ -178,12 +178,14 @@ func TestWhatIsDoneToOneFanCostsTheSameInALineOfAnyLength(t *testing.T) {
 		{"a page of those waiting", func(b *bench, i int) { page(b, i, waitlist.EntryFilter{State: waitlist.Waiting}) }},
 		{"a page of everybody", func(b *bench, i int) { page(b, i, waitlist.EntryFilter{AfterPlace: ptr(int64(1500))}) }},
 		{"the show", func(b *bench, i int) { _, err := b.Show(t.Context(), sizes[i].show); must(t, err) }},
+		{"the picture, the times and the pace", func(b *bench, i int) { b.lookAt(sizes[i].show) }},
 		{"a move to the front", func(b *bench, i int) { must(t, b.move(sizes[i].show, last(i), waitlist.MoveFront)) }},
 		{"a restore", func(b *bench, i int) { must(t, b.move(sizes[i].show, last(i), waitlist.MoveRestore)) }},
 		{"a seat and its decision", func(b *bench, i int) {
 			b.free(sizes[i].show, "o-"+sizes[i].show, 1)
 			b.decide()
 		}},
+		{"the replay of its opening", func(b *bench, i int) { b.wantHeld(sizes[i].show, "o-"+sizes[i].show) }},
 		{"leaving", func(b *bench, i int) { must(t, b.Leave(t.Context(), sizes[i].show, last(i))) }},
 		{"joining", func(b *bench, i int) { b.join(sizes[i].show, last(i)) }},
 	} {
@@ -196,6 +198,21 @@ func TestWhatIsDoneToOneFanCostsTheSameInALineOfAnyLength(t *testing.T) {
 			t.Errorf("%s: %d rows in a line of %d, %d in one of %d", act.name, rows[0], sizes[0].fans, rows[1], sizes[1].fans)
 		}
 	}
+}
+
+// lookAt reads what the staff's page of a show does.
+func (b *bench) lookAt(show string) {
+	b.t.Helper()
+	s, err := b.Show(b.t.Context(), show)
+	must(b.t, err)
+	_, err = b.store.Picture(b.t.Context(), show)
+	must(b.t, err)
+	_, err = b.store.Timeline(b.t.Context(), s.No, 8)
+	must(b.t, err)
+	_, err = b.store.Rush(b.t.Context(), s.No, 10*time.Second, 60)
+	must(b.t, err)
+	_, err = b.store.InLine(b.t.Context(), s.No)
+	must(b.t, err)
 }
 
 // Half a million decisions that other shows will need at some time are no business of a seat that is free now.

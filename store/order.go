@@ -123,7 +123,8 @@ func concerned(ctx context.Context, tx pgx.Tx, f *waitlist.OrderFacts) ([]int64,
 	rows, err := tx.Query(ctx, `
 		SELECT e.eno FROM unnest($3::text[], $4::smallint[], $5::bigint[]) g (tier, party, place)
 		CROSS JOIN LATERAL (SELECT eno, place FROM entries
-			WHERE show_no = $1 AND tier = g.tier AND party = g.party AND place < g.place AND state = 'waiting' AND NOT dormant) e
+			WHERE show_no = $1 AND tier = g.tier AND party = g.party AND place < g.place AND state = 'waiting' AND NOT dormant
+			OFFSET 0) e -- a join would read all of the line
 		LEFT JOIN (SELECT unnest(enos) AS eno FROM wave_members WHERE opening_no = $2 AND n <= $6) t USING (eno)
 		WHERE t.eno IS NULL ORDER BY e.place LIMIT $7`,
 		f.Opening.ShowNo, f.Opening.No, tiers, parties, places, f.Waves[len(f.Waves)-1].N, orderOthers+1)

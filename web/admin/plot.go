@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ type plot struct {
 	Now   string // how many claims a second came last
 	Alt   string
 	Empty bool
+	Data  string // the same for the page's script, as JSON
 }
 
 const (
@@ -59,8 +61,17 @@ func drawPlot(r *waitlist.Rush, rate waitlist.Milli, zone *time.Location) plot {
 	p.Line = "M" + strings.Join(points, " L")
 	p.Area = fmt.Sprintf("%s L%d %d L%d %d Z", p.Line, plotWidth-int(width)/2, plotHeight, int(width)/2, plotHeight)
 	p.Now = stepRate(r.Claims[max(0, len(r.Claims)-2)], r.Step) // the last step is not over
+	p.Data = plotData(r, pace, zone)
 	p.Alt = p.words(r, turns, claims, peak, zone)
 	return p
+}
+
+// plotData is the plot's figures by steps; from and step are in seconds.
+func plotData(r *waitlist.Rush, pace float64, zone *time.Location) string {
+	b, _ := json.Marshal(map[string]any{ // never fails
+		"from": r.From.Unix(), "step": int64(r.Step / time.Second), "turns": r.Turns, "claims": r.Claims, "pace": pace, "zone": zone.String(),
+	})
+	return string(b)
 }
 
 func (p *plot) words(r *waitlist.Rush, turns, claims, peak int, zone *time.Location) string {
