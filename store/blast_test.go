@@ -92,6 +92,21 @@ func TestAChunkThatRunsOnTwoProcessesDoesNotForkTheChain(t *testing.T) {
 	}
 }
 
+func TestAChunkIsFoundWithoutReadingTheRestOfTheLine(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.show("s", waitlist.PolicyChange{})
+	o.crowd(5000)
+	must(t, o.store.Exec(t.Context(), `VACUUM ANALYZE`))
+	var show int32
+	must(t, o.store.Pool().QueryRow(t.Context(), `SELECT show_no FROM shows`).Scan(&show))
+	to, read, err := o.store.WalkedForChunk(t.Context(), show, notifier.BlastArgs{Channel: notifier.APNs})
+	must(t, err)
+	if to < 500 || to > 1500 || read < to || read > to+500 {
+		t.Errorf("the chunk ends at entry %d, for which %d entries of 5000 were read", to, read)
+	}
+}
+
 func TestWhoSawAnAnnouncementLiveIsNotPushed(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

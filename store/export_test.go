@@ -4,9 +4,12 @@ import (
 	"context"
 	"io/fs"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
+
+	"fanline/notifier"
 )
 
 // MigrateTo brings an empty database to the tables of an older release.
@@ -52,3 +55,21 @@ var ItemsSQL = itemsSQL
 
 // WriteSQL writes an announcement.
 const WriteSQL = writeSQL
+
+// WalkedForChunk is how many entries are read to find the end of a blast's chunk.
+func (s *Store) WalkedForChunk(ctx context.Context, show int32, a notifier.BlastArgs) (to, read int64, err error) {
+	err = s.inTx(ctx, "walk", func(tx pgx.Tx) error {
+		const count = `SELECT coalesce(sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)), 0)::bigint FROM pg_stat_xact_user_tables WHERE relname LIKE 'entries%'`
+		var before int64
+		err := tx.QueryRow(ctx, count).Scan(&before)
+		if err == nil {
+			to, err = blastEnd(ctx, tx, show, a)
+		}
+		if err == nil {
+			err = tx.QueryRow(ctx, count).Scan(&read)
+		}
+		read -= before
+		return err
+	})
+	return to, read, err
+}
