@@ -170,6 +170,9 @@ func takeSlots(ctx context.Context, slots chan struct{}, n int, until time.Time)
 
 // putBack has deliveries wait that were not begun.
 func (c *chunk) putBack(posts []*post, why *backlog) {
+	c.mu.Lock()
+	c.heldUp = c.heldUp || len(posts) > 0
+	c.mu.Unlock()
 	for _, o := range posts {
 		wait := why.wait
 		if why.reason != "" { // the longer it lasts, the sooner others are to be asked

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -25,6 +26,11 @@ const (
 	recordTries = 12
 	recordPause = 500 * time.Millisecond
 	recordEach  = 3 * time.Second
+	// endEach bounds the end of a chunk, which looks for the next one.
+	endEach = 10 * time.Second
+	// heldUpFor: what waits for less, waits for its channel; for more, for reasons of
+	// its own, as quiet hours.
+	heldUpFor = time.Minute
 )
 
 // leaseFor is how long a lane's deliveries are a job's; it renews what it still has.
@@ -49,7 +55,9 @@ type chunk struct {
 	results  []Result
 	accepted []notifier.DeliveryKey
 	told     int // how many of accepted Redis was told
-	dead     []deadAddress
+	// heldUp: the channel takes no more for now, so that something went back.
+	heldUp bool
+	dead   []deadAddress
 	// next is when the first of what remains is to be attempted; zero: nothing does.
 	next time.Time
 	plan map[notifier.ItemRef][]int64 // fans for whom the next channels are to be looked for
@@ -72,23 +80,41 @@ func (p *Pipeline) Send(ctx context.Context, a notifier.SendArgs) error {
 }
 
 // Blast queues the chunk that follows and sends its own. In this order, so that a
-// process that dies stops nobody's blast.
+// process that dies stops nobody's blast. A chunk that the channel holds up stays one
+// of the few of its blast until it is through.
 func (p *Pipeline) Blast(ctx context.Context, a notifier.BlastArgs) error {
 	if err := p.cfg.Outbox.NextChunk(ctx, a); err != nil {
 		return fmt.Errorf("queue the next chunk: %w", err)
 	}
-	return p.send(ctx, notifier.Bulk, a.Channel, a.Again, Batch{Announcement: a.Announcement, From: a.From, To: a.To})
+	c := p.chunk(notifier.Bulk, a.Channel, a.Again)
+	err := c.send(ctx, Batch{Announcement: a.Announcement, Channel: a.Channel, From: a.From, To: a.To})
+	if later := (*notifier.Later)(nil); c.heldUp || err != nil && (!errors.As(err, &later) || later.After < heldUpFor) {
+		return err
+	}
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), endEach)
+	defer cancel()
+	if failed := p.cfg.Outbox.ChunkThrough(call, a); failed != nil {
+		return fmt.Errorf("end the chunk: %w", failed)
+	}
+	return err
 }
 
 func (p *Pipeline) send(ctx context.Context, l notifier.Lane, channel notifier.Channel, again bool, b Batch) error {
-	c := &chunk{
+	return p.chunk(l, channel, again).send(ctx, b)
+}
+
+func (p *Pipeline) chunk(l notifier.Lane, channel notifier.Channel, again bool) *chunk {
+	return &chunk{
 		p: p, lane: l, channel: channel, again: again, provider: p.providers[channel],
 		plan: map[notifier.ItemRef][]int64{},
 	}
+}
+
+func (c *chunk) send(ctx context.Context, b Batch) error {
 	if c.provider == nil {
 		return &notifier.Later{After: time.Minute} // queued where the channel is on
 	}
-	until := time.Now().Add(p.cfg.CallsFor)
+	until := time.Now().Add(c.p.cfg.CallsFor)
 	posts, err := c.posts(ctx, b)
 	if err != nil {
 		return err

@@ -33,8 +33,10 @@ type Outbox interface {
 	// of fans that were not made: for those with something new that is unread. Again,
 	// it returns those that it made, and none a second time.
 	MakeDigests(ctx context.Context, a notifier.DigestArgs) ([]int64, error)
-	// NextChunk queues the chunk of an announcement that follows one, once.
+	// NextChunk queues the chunk of an announcement that follows one, once, unless
+	// enough of its chunks are under way. ChunkThrough says that one is not any more.
 	NextChunk(ctx context.Context, a notifier.BlastArgs) error
+	ChunkThrough(ctx context.Context, a notifier.BlastArgs) error
 }
 
 // Planned is what a plan comes to.

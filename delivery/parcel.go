@@ -49,13 +49,15 @@ type Tried struct {
 func (t *Tried) lost(now time.Time) bool { return t.State == StateLeased && !t.NextAt.After(now) }
 
 // Batch names parcels: an opening's turns of some fans, messages, digests, or an
-// announcement to the entries numbered above From, up to To.
+// announcement to those of the entries numbered above From, up to To, who have an
+// address of Channel.
 type Batch struct {
 	Opening      int64
 	Fans         []int64
 	Messages     []int64
 	Digests      []int64
 	Announcement int64
+	Channel      notifier.Channel
 	From, To     int64
 }
 

@@ -94,6 +94,7 @@ func (c *chunk) retry(o *post, phase notifier.Phase, reason string, wait time.Du
 	c.p.counts.Put.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.heldUp = c.heldUp || phase == notifier.PhaseThrottled
 	c.results = append(c.results, Result{
 		Draft: o.Draft, State: StateWaiting, NextAt: at, Phase: phase, Reason: reason, Unsure: unsure,
 	})

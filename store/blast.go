@@ -58,64 +58,108 @@ func blastChannels(ctx context.Context, tx pgx.Tx, announcement int64) (asked []
 	return asked, at, err
 }
 
+// chunksMost is how many chunks of a blast are under way: enough to keep a channel
+// busy and to go on when a process dies with some, and few enough that a channel which
+// is slow or down is not filled up before the blasts that come later.
+const chunksMost = 8
+
 // NextChunk queues the chunk that follows a, once: whoever finds the cursor where
 // a ends moves it. A job that runs twice does not fork the chain, and one that died
 // leaves it whole.
 func (s *Store) NextChunk(ctx context.Context, a notifier.BlastArgs) error {
 	return s.inTx(ctx, "queue the next chunk", func(tx pgx.Tx) error {
-		var show int32
-		err := tx.QueryRow(ctx, `
-			SELECT n.show_no FROM blasts b JOIN announcements n USING (announcement_no)
-			WHERE b.announcement_no = $1 AND b.channel = $2 AND b.cursor = $3 FOR UPDATE OF b`, a.Announcement, a.Channel, a.To).Scan(&show)
-		if err == pgx.ErrNoRows {
-			return nil // it was queued
+		b, err := lockBlast(ctx, tx, a)
+		if err != nil || b.cursor != a.To {
+			return err // it was queued
 		}
-		if err != nil {
-			return err
-		}
-		to, err := blastEnd(ctx, tx, show, a)
-		if err != nil {
-			return err
-		}
-		if to == a.To {
-			return nil // the end of the line
-		}
-		if _, err := tx.Exec(ctx, `UPDATE blasts SET cursor = $3 WHERE announcement_no = $1 AND channel = $2`,
-			a.Announcement, a.Channel, to); err != nil {
-			return err
-		}
-		next := notifier.BlastArgs{Announcement: a.Announcement, Channel: a.Channel, From: a.To, To: to}
-		return s.queue(ctx, tx, []river.InsertManyParams{notifier.BlastJob(next, 0)})
+		return s.advance(ctx, tx, b)
 	})
 }
 
-// addressedSQL are the fans of entries w who have an address of a channel $3: one
-// row each.
-var addressedSQL = map[notifier.Channel]string{
-	notifier.SMS:   `SELECT FROM fans f WHERE f.fan_no = w.fan_no AND f.phone IS NOT NULL AND $3 <> ''`,
-	notifier.Email: `SELECT FROM fans f WHERE f.fan_no = w.fan_no AND f.email IS NOT NULL AND $3 <> ''`,
+// ChunkThrough notes that a chunk needs its channel no more, for now, and queues
+// another one in its place. Again: nothing.
+func (s *Store) ChunkThrough(ctx context.Context, a notifier.BlastArgs) error {
+	return s.inTx(ctx, "end a chunk", func(tx pgx.Tx) error {
+		b, err := lockBlast(ctx, tx, a)
+		if err != nil {
+			return err
+		}
+		left := slices.DeleteFunc(slices.Clone(b.underWay), func(to int64) bool { return to == a.To })
+		if len(left) == len(b.underWay) {
+			return nil
+		}
+		b.underWay = left
+		if _, err := tx.Exec(ctx, `UPDATE blasts SET under_way = $3 WHERE announcement_no = $1 AND channel = $2`,
+			b.announcement, b.channel, left); err != nil {
+			return err
+		}
+		return s.advance(ctx, tx, b)
+	})
 }
 
-const hasDeviceSQL = `SELECT FROM devices v WHERE v.fan_no = w.fan_no AND v.platform = $3 AND v.used`
+// blast is a row of blasts, locked.
+type blast struct {
+	announcement int64
+	channel      notifier.Channel
+	show         int32
+	cursor       int64
+	underWay     []int64
+}
 
-// blastEnd is the last entry number of the chunk that follows a, or a's own end
-// when there is none. It goes through entries in their order and stops when the chunk
+func lockBlast(ctx context.Context, tx pgx.Tx, a notifier.BlastArgs) (*blast, error) {
+	b := &blast{announcement: a.Announcement, channel: a.Channel, cursor: -1}
+	err := tx.QueryRow(ctx, `
+		SELECT n.show_no, b.cursor, b.under_way FROM blasts b JOIN announcements n USING (announcement_no)
+		WHERE b.announcement_no = $1 AND b.channel = $2 FOR UPDATE OF b`, a.Announcement, a.Channel).Scan(&b.show, &b.cursor, &b.underWay)
+	if err == pgx.ErrNoRows {
+		return b, nil // it is over
+	}
+	return b, err
+}
+
+// advance queues the chunk at the cursor, unless enough are under way or the line ends.
+func (s *Store) advance(ctx context.Context, tx pgx.Tx, b *blast) error {
+	if len(b.underWay) >= chunksMost || b.cursor < 0 {
+		return nil
+	}
+	to, err := blastEnd(ctx, tx, b)
+	if err != nil || to == b.cursor {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `
+		UPDATE blasts SET cursor = $3, under_way = under_way || $3::bigint WHERE announcement_no = $1 AND channel = $2`,
+		b.announcement, b.channel, to); err != nil {
+		return err
+	}
+	next := notifier.BlastArgs{Announcement: b.announcement, Channel: b.channel, From: b.cursor, To: to}
+	return s.queue(ctx, tx, []river.InsertManyParams{notifier.BlastJob(next, 0)})
+}
+
+// addressedSQL are the addresses of a channel, $channel, that a fan has: of a mailbox
+// or a number one row.
+func addressedSQL(c notifier.Channel, fan, channel string) string {
+	switch c {
+	case notifier.SMS, notifier.Email:
+		column := map[notifier.Channel]string{notifier.SMS: "phone", notifier.Email: "email"}[c]
+		return `SELECT FROM fans x WHERE x.fan_no = ` + fan + ` AND x.` + column + ` IS NOT NULL AND ` + channel + `::text <> ''`
+	}
+	return `SELECT FROM devices x WHERE x.fan_no = ` + fan + ` AND x.platform = ` + channel + ` AND x.used`
+}
+
+// blastEnd is the last entry number of the chunk at the cursor, or the cursor when
+// there is none. It goes through entries in their order and stops when the chunk
 // is full: a plan that first gathers the rest of the line would do so for each chunk.
-func blastEnd(ctx context.Context, tx pgx.Tx, show int32, a notifier.BlastArgs) (to int64, err error) {
+func blastEnd(ctx context.Context, tx pgx.Tx, b *blast) (to int64, err error) {
 	if _, err := tx.Exec(ctx, `SET LOCAL enable_bitmapscan = off`); err != nil {
 		return 0, err
-	}
-	has, ok := addressedSQL[a.Channel]
-	if !ok {
-		has = hasDeviceSQL
 	}
 	const walk = `(SELECT eno, fan_no FROM entries WHERE show_no = $1 AND eno > $2 ORDER BY eno LIMIT $4) w`
 	err = tx.QueryRow(ctx, `
 		WITH found AS MATERIALIZED (
-			SELECT w.eno FROM `+walk+` CROSS JOIN LATERAL (`+has+` LIMIT 1) has ORDER BY w.eno LIMIT $5)
+			SELECT w.eno FROM `+walk+` CROSS JOIN LATERAL (`+addressedSQL(b.channel, "w.fan_no", "$3")+` LIMIT 1) has ORDER BY w.eno LIMIT $5)
 		SELECT CASE WHEN (SELECT count(*) FROM found) = $5 THEN (SELECT max(eno) FROM found)
 			ELSE coalesce((SELECT max(eno) FROM `+walk+`), $2) END`,
-		show, a.To, a.Channel, blastWalk, blastMost).Scan(&to)
+		b.show, b.cursor, b.channel, blastWalk, blastMost).Scan(&to)
 	return to, err
 }
 

@@ -204,3 +204,67 @@ func TestADeliveryAskedForAgainIsDeduplicated(t *testing.T) {
 		}
 	}
 }
+
+// chunks are how many chunks of blasts there are, by announcement.
+func (o *office) chunks(jobs []job) map[int64]int {
+	o.t.Helper()
+	n := map[int64]int{}
+	for _, j := range jobs {
+		if j.kind == "blast" {
+			n[read[notifier.BlastArgs](o.t, j.args).Announcement]++
+		}
+	}
+	return n
+}
+
+func TestABlastWhoseChannelIsDownQueuesFewChunksAndGoesOnWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.show("s", waitlist.PolicyChange{})
+	tokens := o.crowd(7_500) // 10 chunks
+	tokens = append(tokens, o.strings(`SELECT token FROM devices WHERE fan_no = 7`)...)
+	o.channels[notifier.APNs].say(delivery.Retry)
+	a := o.announce("s", "a1")
+	o.pass(6 * time.Second)
+	for range 7 {
+		for _, j := range o.take() {
+			must(t, o.work(j))
+		}
+		o.pass(2 * time.Second)
+		waits := slices.Clone(o.later)
+		jobs := make([]job, len(waits))
+		for i, l := range waits {
+			jobs[i] = l.job
+		}
+		if n := o.chunks(jobs)[a.No]; n > 8 {
+			t.Fatalf("%d chunks of one blast wait for a channel that is down", n)
+		}
+	}
+	o.channels[notifier.APNs].mu.Lock()
+	o.channels[notifier.APNs].answer, o.channels[notifier.APNs].got = nil, nil
+	o.channels[notifier.APNs].mu.Unlock()
+	o.restart()
+	for range 20 {
+		o.pass(time.Minute)
+		o.deliver()
+	}
+	slices.Sort(tokens)
+	if got := o.channels[notifier.APNs].to(); !slices.Equal(got, tokens) {
+		t.Errorf("%d were sent it after all, want %d", len(got), len(tokens))
+	}
+}
+
+func TestABlastReadsOnlyThoseWhoCanBeReached(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.show("s", waitlist.PolicyChange{})
+	o.crowd(300)
+	o.contact("f0000", "+12025550101", "f@example.com")
+	a := o.announce("s", "a1")
+	for channel, want := range map[notifier.Channel]int{notifier.APNs: 200, notifier.FCM: 0, notifier.SMS: 1, notifier.Email: 1} {
+		parcels, err := o.store.Parcels(t.Context(), delivery.Batch{Announcement: a.No, Channel: channel, To: 1000}, false)
+		if err != nil || len(parcels) != want {
+			t.Errorf("%s: %d parcels, %v, want %d", channel, len(parcels), err, want)
+		}
+	}
+}

@@ -171,14 +171,15 @@ func (s *Store) messageParcels(ctx context.Context, nos []int64) ([]delivery.Par
 }
 
 // announcementParcels are those of a chunk of the line who were in it at the
-// announcement's moment.
+// announcement's moment and have an address of the channel.
 func (s *Store) announcementParcels(ctx context.Context, b delivery.Batch) ([]delivery.Parcel, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT clock_timestamp(), f.fan_no, a.announcement_id, a.title, a.body, a.data, a.channels, a.at,
 			s.show_id, s.name, s.venue, s.time_zone, s.url, s.cancelled, `+seenSQL(`'announcement'`, "a.announcement_no", "a.at")+`
 		FROM announcements a JOIN shows s USING (show_no)
 		JOIN entries e ON e.show_no = a.show_no AND e.eno > $2 AND e.eno <= $3 JOIN fans f ON f.fan_no = e.fan_no
-		WHERE a.announcement_no = $1 AND `+inLineAt("a.decision"), b.Announcement, b.From, b.To)
+		WHERE a.announcement_no = $1 AND `+inLineAt("a.decision")+` AND EXISTS (`+addressedSQL(b.Channel, "f.fan_no", "$4")+`)`,
+		b.Announcement, b.From, b.To, b.Channel)
 	return all(rows, err, func(row pgx.CollectableRow) (x delivery.Parcel, err error) {
 		var now time.Time
 		var id string
