@@ -63,7 +63,7 @@ func (s *Store) WalkedForChunk(ctx context.Context, show int32, a notifier.Blast
 		var before int64
 		err := tx.QueryRow(ctx, count).Scan(&before)
 		if err == nil {
-			to, err = blastEnd(ctx, tx, show, a)
+			to, err = blastEnd(ctx, tx, &blast{channel: a.Channel, show: show, cursor: a.To})
 		}
 		if err == nil {
 			err = tx.QueryRow(ctx, count).Scan(&read)
