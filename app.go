@@ -87,14 +87,9 @@ func (a *app) join(ctx context.Context, s *settings) (err error) {
 	store.LogRedis(log)
 	a.keeper = a.store.NewKeeper()
 	a.tail = notifier.NewTail(a.store, log)
-	if s.KafkaBrokers != "" {
-		if a.kafka, err = kafka.New(kafka.Config{
-			Brokers: list(s.KafkaBrokers), Topic: s.KafkaTopic, Store: a.store, Grew: a.tail.Grew, Log: log,
-		}); err != nil {
-			return &badConfig{"FANLINE_KAFKA_BROKERS", err.Error()}
-		}
+	if err := a.newFollowers(s); err != nil {
+		return err
 	}
-	a.webhooks = webhook.New(webhook.Config{Store: a.store, Grew: a.tail.Grew, Guard: s.guard(), Log: log})
 	if a.redis, err = store.OpenRedis(s.RedisURL); err != nil {
 		return &badConfig{"REDIS_URL", err.Error()}
 	}
@@ -123,6 +118,22 @@ func (a *app) join(ctx context.Context, s *settings) (err error) {
 	return a.newEdge(ctx, s)
 }
 
+// newFollowers makes those who follow the event stream for others: the sender of
+// webhooks, and the exporter to Kafka where there is one.
+func (a *app) newFollowers(s *settings) (err error) {
+	a.webhooks = webhook.New(webhook.Config{Store: a.store, Grew: a.tail.Grew, Guard: s.guard(), Log: a.log})
+	if s.KafkaBrokers == "" {
+		return nil
+	}
+	if a.kafka, err = kafka.New(kafka.Config{
+		Brokers: list(s.KafkaBrokers), Topic: s.KafkaTopic, Store: a.store, Grew: a.tail.Grew, Log: a.log,
+	}); err != nil {
+		return &badConfig{"FANLINE_KAFKA_BROKERS", err.Error()}
+	}
+	return nil
+}
+
+// newBus makes the queue, with whoever works its jobs.
 func (a *app) newBus(s *settings) error {
 	lanes, err := s.lanes()
 	if err != nil {
@@ -159,10 +170,7 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 		return &badConfig{"FANLINE_API_KEYS", err.Error()}
 	}
 	metrics := prometheus.NewRegistry()
-	a.measure(metrics, a.limiter)
-	a.measureFollowers(metrics)
-	a.measurePipeline(metrics)
-	a.measureFeedback(metrics)
+	a.measure(metrics)
 	if a.pages, err = a.newAdmin(s); err != nil {
 		return err
 	}
@@ -318,64 +326,4 @@ func draining(h *delivery.Hub) error {
 		return errors.New("this instance is stopping")
 	}
 	return nil
-}
-
-// measure registers the figures of the parts.
-func (a *app) measure(reg prometheus.Registerer, limiter *ratelimit.Limiter) {
-	counter := func(name, help string, f func(ratelimit.Stats) int64) {
-		reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "fanline", Name: name, Help: help},
-			func() float64 { return float64(f(limiter.Stats())) }))
-	}
-	counter("limit_refused_total", "Calls that a limit refused.", func(s ratelimit.Stats) int64 { return s.Refused })
-	counter("limit_alone_total", "Limits kept by this instance alone, without Redis.", func(s ratelimit.Stats) int64 { return s.Alone })
-	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: "fanline", Name: "clock_behind_seconds",
-		Help: "How far the database's clock is behind the last decision; more than 1 says that it was set back.",
-	}, func() float64 { return a.store.ClockBehind().Seconds() }))
-	a.measureCache(reg)
-	gauge := func(name, help string, f func(delivery.Stats) int64) {
-		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "fanline", Name: name, Help: help},
-			func() float64 { return float64(f(a.hub.Stats())) }))
-	}
-	gauge("sockets", "Connected sockets of this instance.", func(s delivery.Stats) int64 { return s.Connections })
-	gauge("connected_fans", "Fans with a socket on this instance.", func(s delivery.Stats) int64 { return s.Fans })
-	gauge("queued_frames", "Frames that wait for slow readers.", func(s delivery.Stats) int64 { return s.QueuedFrames })
-	gauge("scheduled_pushes", "Turns that wait for their moment.", func(s delivery.Stats) int64 { return s.Scheduled })
-	gauge("pushes_total", "Frames pushed to fans.", func(s delivery.Stats) int64 { return s.Pushes })
-	gauge("slow_closes_total", "Sockets closed as too slow.", func(s delivery.Stats) int64 { return s.SlowCloses })
-}
-
-// sockets ends the connections of fans on every instance.
-type sockets struct{ a *app }
-
-// SignOut records that the fan was signed out, which every instance finds by
-// itself, and wakes those that can be woken.
-func (x sockets) SignOut(ctx context.Context, fanNo int64) error {
-	if err := x.a.store.SignOut(ctx, fanNo); err != nil {
-		return err
-	}
-	x.a.fanout.Changed(fanNo)
-	return nil
-}
-
-// acts is what a connected fan can do.
-type acts struct{ a *app }
-
-// Connected wakes a dormant fan.
-func (x acts) Connected(ctx context.Context, fan string) error { return x.a.lines.Wake(ctx, fan) }
-
-// Ack ends the telling of items by other channels, and is an act.
-func (x acts) Ack(ctx context.Context, fan string, ids []string) error {
-	if err := x.a.store.Ack(ctx, fan, ids); err != nil {
-		return err
-	}
-	return x.a.lines.Wake(ctx, fan)
-}
-
-// Read marks items read, and is an act.
-func (x acts) Read(ctx context.Context, fan string, ids []string) error {
-	if _, err := x.a.store.MarkRead(ctx, fan, ids); err != nil {
-		return err
-	}
-	return x.a.lines.Wake(ctx, fan)
 }

@@ -11,6 +11,7 @@ import (
 
 	"fanline/delivery"
 	"fanline/delivery/apns"
+	"fanline/delivery/dial"
 	"fanline/delivery/email"
 	"fanline/delivery/fcm"
 	"fanline/delivery/twilio"
@@ -194,6 +195,10 @@ func (s *settings) forDevelopment() bool {
 	ip := net.ParseIP(u.Hostname())
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
+
+// guard says where connections to addresses that others chose may go: in development,
+// to this machine too.
+func (s *settings) guard() dial.Guard { return dial.Guard{AllowLoopback: s.forDevelopment()} }
 
 // senders are whom fans opt out of, by channel.
 func (s *settings) senders() map[notifier.Channel]string {

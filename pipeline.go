@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"fanline/delivery"
 	"fanline/notifier"
 	"fanline/ratelimit"
@@ -53,28 +51,4 @@ func (s *settings) unsubscribe() string {
 		return ""
 	}
 	return strings.TrimSuffix(s.PublicURL, "/") + "/u/"
-}
-
-// measurePipeline registers its figures.
-func (a *app) measurePipeline(reg prometheus.Registerer) {
-	counter := func(name, help string, f func() int64) {
-		reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "fanline", Name: name, Help: help},
-			func() float64 { return float64(f()) }))
-	}
-	n := a.pipeline.Stats()
-	counter("deliveries_sent_total", "Deliveries that a provider took.", n.Sent.Load)
-	counter("deliveries_failed_total", "Deliveries that will never go.", n.Failed.Load)
-	counter("deliveries_skipped_total", "Deliveries that were not to be made any more.", n.Skipped.Load)
-	counter("deliveries_put_back_total", "Attempts that are to be made again.", n.Put.Load)
-	counter("deliveries_throttled_total", "Attempts that a limit or a provider put off.", n.Throttled.Load)
-	counter("deliveries_unsure_total", "Attempts that may have been accepted; made again with the same key.", n.Unsure.Load)
-	counter("deliveries_duplicate_total", "Deliveries that were asked for again.", n.Duplicates.Load)
-	counter("deliveries_misconfigured_total", "Attempts that say that a channel's settings are wrong. An alarm.", n.Misconfigured.Load)
-	counter("deliveries_panicked_total", "Attempts that ended in a panic, and failed. A bug; the log has its stack.", n.Panics.Load)
-	counter("addresses_kept_total", "Addresses called dead that were kept since too many were. An alarm.", n.Kept.Load)
-	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: "fanline", Name: "retire_alarms", Help: "Channels whose provider calls suddenly many addresses dead, of which none is retired. An alarm.",
-	}, func() float64 { return float64(a.retire.Alarms()) }))
-	counter("keys_errors_total", "Exchanges with Redis about keys of deliveries that failed.", a.keys.Errors)
-	counter("limit_empty_total", "Times when a provider's limit had no permit.", a.limits.Refused)
 }
