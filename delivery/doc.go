@@ -1,5 +1,6 @@
-// Package delivery brings items to fans: the hub of live sockets of this instance, and the registry in Redis of which
-// instance holds which fan's sockets.
+// Package delivery brings items to fans: to those who look, by the hub of live sockets of this instance and the registry in
+// Redis of which instance holds which fan's sockets; to the others, by the pipeline through the providers, with what these
+// tell of it later.
 //
 // # What it guarantees
 //
@@ -53,12 +54,19 @@
 //
 // AlertClock fires alerts, which become plans: Pipeline.Plan (plan.go) finds out by which channels who is to be told now.
 // Pipeline.Send and Blast (chunk.go) lease a chunk's deliveries, attempt.go makes the attempts and settle.go turns
-// verdicts into what happens next. Outbox (outbox.go) is what store keeps of it.
+// verdicts into what happens next. Outbox (outbox.go) is what store keeps of it. Feedback takes what providers tell later
+// (feedback.go, report.go), DigestClock makes the daily mail due (digest.go).
+//
+// Registry is registry.go and registry_*.go. Of the rest, hub, conn, cursor, feed, frames, place and seen are about sockets;
+// limits, breaker, keys and retire are what an attempt passes through; device, contact, profile and quiet are the rules of
+// whom to tell what.
 //
 // # Lifecycle
 //
 // NewRegistry, NewHub, Hub.Start, Registry.Start(hub), serving. To stop: Hub.Stop drains the sockets and waits for every
-// goroutine, then Registry.Stop takes this instance out of Redis. Stop may be called twice.
+// goroutine, then Registry.Stop takes this instance out of Redis. Pipeline has no goroutine between calls, and is closed
+// when the bus that calls it has stopped; AlertClock, DigestClock and Feedback are started and stopped beside the bus. Stop
+// may be called twice.
 //
 // # Concurrency
 //
@@ -70,6 +78,8 @@
 //	shard.mu > Registry.mu
 //	Hub.mu, debts.mu and lines.mu are taken alone
 //
-// The package imports the standard library, notifier, coder/websocket, go-redis, phonenumbers
-// and uniseg. The senders stand below it, a package each: apns, fcm, webpush, twilio, email.
+// The package imports the standard library, notifier, coder/websocket, go-redis, gobreaker,
+// phonenumbers and uniseg. The senders stand below it, a package each: apns, fcm, webpush, twilio, email. So do those who follow the event
+// stream (webhook, kafka), the readers of signed calls (callback), and what they share: call makes a bounded HTTP call,
+// dial goes to the public network alone.
 package delivery

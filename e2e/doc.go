@@ -21,6 +21,11 @@
 //	stop_test.go     stopping as asked; readiness and metrics
 //	command_test.go  the other commands, and bad configuration
 //	phones_test.go   messages that come by every channel, and the channels' settings
+//	callback_test.go what providers tell later, and the digest
+//	announcement_test.go  announcements on two instances, and under kill -9
+//	blast_test.go    a blast through kill -9 and a lost Redis
+//	blastloss_test.go     that a blast misses nobody and tells nobody twice
+//	import_test.go   a file put in line, and one that breaks off
 //	dev_test.go      fanline dev, and its fan page
 //	manual_test.go   that the docs name what there is
 //	ship_test.go     what the image holds, built and run without one

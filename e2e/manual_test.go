@@ -7,14 +7,20 @@ import (
 	"testing"
 )
 
-// TestTheManualNamesWhatThereIs looks for each metric and setting that
-// docs/operating.md and docs/integrating.md name.
+// manual are the pages that name metrics and settings.
+var manual = []string{"operating.md", "delivery.md", "integrating.md"}
+
+// TestTheManualNamesWhatThereIs looks for each metric and setting that the manual
+// names, and asks its queries.
 func TestTheManualNamesWhatThereIs(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1)
-	_, metrics := w.get("http://" + w.in[0].ops + "/metrics")
+	w := newWorld(t, 0)
+	in := w.newInstance("A", "FANLINE_SMTP_ADDR=127.0.0.1:9", "FANLINE_SMTP_FROM=tickets@example.com") // figures by channel need one
+	in.launch()
+	in.waitReady()
+	_, metrics := w.get("http://" + in.ops + "/metrics")
 	_, help := command(t, nil, "serve", "--help")
-	for _, name := range []string{"operating.md", "integrating.md"} {
+	for _, name := range manual {
 		text := string(must(os.ReadFile("../docs/" + name))(t))
 		for _, metric := range regexp.MustCompile(`\bfanline_[a-z_]+`).FindAllString(text, -1) {
 			if !strings.Contains(metrics, metric) {
@@ -32,18 +38,20 @@ func TestTheManualNamesWhatThereIs(t *testing.T) {
 	}
 }
 
-// queries are those of docs/operating.md, but for the one that changes a role.
+// queries are those of the manual, but for the one that changes a role.
 func queries(t *testing.T) (list []string) {
 	t.Helper()
-	text := string(must(os.ReadFile("../docs/operating.md"))(t))
-	for _, block := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(text, -1) {
-		for line := range strings.Lines(block[1]) {
-			if strings.HasPrefix(line, "SELECT") {
-				list = append(list, line)
+	for _, name := range manual {
+		text := string(must(os.ReadFile("../docs/" + name))(t))
+		for _, block := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(text, -1) {
+			for line := range strings.Lines(block[1]) {
+				if strings.HasPrefix(line, "SELECT") {
+					list = append(list, line)
+				}
 			}
 		}
 	}
-	if len(list) < 4 {
+	if len(list) < 5 {
 		t.Fatalf("%d queries", len(list))
 	}
 	return list

@@ -21,7 +21,19 @@
 // what a turn is worth is worked out by waitlist, which the few statements that
 // select by a turn's times repeat in the same integers.
 //
+// A noun has one file, that of waitlist's, notifier's or delivery's file of the same name where there is one. Beside these:
+//
+//	decide.go, decidewave.go, given.go, due.go, moment.go  decisions, and when they are made
+//	entry.go, join.go, leave.go, position.go, entrylog.go  the line and the places in it
+//	claim.go, hold.go, ending.go, turn.go, turnsql.go      what becomes of turns
+//	feed.go, lines.go, replay.go, messagefeed.go           what a hub reads
+//	alert.go, parcel.go, blast.go, delivery.go, planonce.go, recipient.go, unreached.go  what the pipeline reads and keeps
+//	stream.go, event.go, opened.go, follower.go, endpoint.go  the event stream and who follows it
+//	cache.go, cacheredis.go, inputs.go, source.go, stale.go, inboxhead.go  the cache
+//	keeper.go, kept.go, removal.go, partition.go, ended.go  what is kept, and its end
+//	overview.go, picture.go, timeline.go, trace.go, order.go, admin.go, laneload.go, sendrate.go  what staff see
+//
 // All methods may be called concurrently, but for those of Lines and Feed.News. The
 // goroutines are those of Clock, Keeper and Cache, which end with their Stop. The package
-// imports waitlist, notifier and delivery, pgx, River, goose and go-redis.
+// imports waitlist, notifier and delivery, pgx, River, goose, otter and go-redis.
 package store

@@ -19,14 +19,14 @@ func blocks(t *testing.T, language string) (list []string) {
 	return list
 }
 
-func TestTheFiveCallsOfTheDocsSellASeat(t *testing.T) {
+func TestTheCallsOfTheDocsSellASeatAndReachAFan(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("no curl here")
 	}
 	h := newHouse(t)
 	calls := blocks(t, "sh")
-	if len(calls) != 2 {
+	if len(calls) != 3 {
 		t.Fatalf("%d blocks", len(calls))
 	}
 	sh := func(script string) {
@@ -46,6 +46,7 @@ func TestTheFiveCallsOfTheDocsSellASeat(t *testing.T) {
 	if r := h.reason("tuesday-42", "freed-7", "ada"); r != "confirmed" {
 		t.Errorf("the verdict is %s", r)
 	}
+	sh(helper + "\n" + calls[2])
 }
 
 func TestTheFanAppOfTheDocsTellsAndClaims(t *testing.T) {

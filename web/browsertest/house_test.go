@@ -17,6 +17,7 @@ import (
 
 	"fanline/delivery"
 	"fanline/fanout"
+	"fanline/notifier"
 	"fanline/store"
 	"fanline/store/storetest"
 	"fanline/waitlist"
@@ -114,7 +115,8 @@ func (h *house) open(addr string) {
 	server := must(web.New(web.Config{
 		Lines: in.lines, Inbox: in.store, Stream: in.hub, Answers: in.store, Sockets: signer{h}, Fans: fans,
 		Announcer: announcer, Admin: pages.Handler(), Recipients: in.store, WebPushKey: h.pushKey,
-		APIKeys: []web.APIKey{{Name: "shop", Secret: appKey}}, AllowedOrigins: []string{h.url}, Log: log,
+		Messages: &notifier.Intake{Messages: in.store, Changed: in.fanout.Changed},
+		APIKeys:  []web.APIKey{{Name: "shop", Secret: appKey}}, AllowedOrigins: []string{h.url}, Log: log,
 		Demo: demo.Handler(&stage{h}, log),
 	}))(h.t)
 	in.deadline.Start()
