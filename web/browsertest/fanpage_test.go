@@ -166,6 +166,7 @@ func TestTheFanPageIsWorkedByKeyboardAlone(t *testing.T) {
 // tabTo presses Tab until a control has the focus.
 func (c *chrome) tabTo(id string) {
 	c.t.Helper()
+	c.wait(fmt.Sprintf(`document.getElementById(%q)?.disabled === false`, id)) // what is busy takes no focus
 	for range 30 {
 		c.do(chromedp.KeyEvent(kb.Tab))
 		if run[bool](c, `document.activeElement.id === %s`, id) {

@@ -18,6 +18,7 @@ export class Phone {
   busy = false;
 
   #looking = 0;
+  #acts = 0; // how many began or ended
   #warned = new Set();
 
   constructor(fan, shows) {
@@ -106,7 +107,10 @@ export class Phone {
   }
 
   async #read() {
-    this.entries = await this.client.entries();
+    const acts = this.#acts;
+    const entries = await this.client.entries();
+    if (acts !== this.#acts) return this.look(); // of before what the fan did since
+    this.entries = entries;
     for (const e of this.entries) {
       if (e.state !== "holding") this.claims.delete(e.show_id);
       else if (!this.claims.has(e.show_id)) await this.#findClaim(e.show_id);
@@ -144,6 +148,7 @@ export class Phone {
   async #act(f) {
     if (this.busy) return;
     this.busy = true;
+    this.#acts++;
     this.view.render();
     try {
       await f();
@@ -152,6 +157,7 @@ export class Phone {
       this.view.say(err.message);
     }
     this.busy = false;
+    this.#acts++;
     this.look();
   }
 
