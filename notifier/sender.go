@@ -44,69 +44,42 @@ func channelQueues(lanes []Lane, channels []Channel) map[string]river.QueueConfi
 
 func addSenders(workers *river.Workers, s Sender) error {
 	return errors.Join(
-		river.AddWorkerSafely(workers, &planWorker{sender: s}),
-		river.AddWorkerSafely(workers, &routeWorker{sender: s}),
-		river.AddWorkerSafely(workers, &sendWorker{sender: s}),
-		river.AddWorkerSafely(workers, &blastWorker{sender: s}),
-		river.AddWorkerSafely(workers, &digestWorker{sender: s}),
+		addSender(workers, func(ctx context.Context, _ *rivertype.JobRow, a PlanArgs) error { return s.Plan(ctx, a) }),
+		addSender(workers, func(ctx context.Context, job *rivertype.JobRow, a RouteArgs) error { return route(ctx, s, job, a) }),
+		addSender(workers, func(ctx context.Context, job *rivertype.JobRow, a SendArgs) error {
+			a.Again = again(job)
+			return s.Send(ctx, a)
+		}),
+		addSender(workers, func(ctx context.Context, job *rivertype.JobRow, a BlastArgs) error {
+			a.Again = again(job)
+			return s.Blast(ctx, a)
+		}),
+		addSender(workers, func(ctx context.Context, job *rivertype.JobRow, a DigestArgs) error {
+			a.Again = again(job)
+			return s.Digest(ctx, a)
+		}),
 	)
 }
 
-type planWorker struct {
-	river.WorkerDefaults[PlanArgs]
-	sender Sender
+// addSender adds the worker of a kind of job. A *Later is the queue's to wait for.
+func addSender[A river.JobArgs](workers *river.Workers, work func(ctx context.Context, job *rivertype.JobRow, a A) error) error {
+	return river.AddWorkerSafely(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[A]) error {
+		err := work(ctx, job.JobRow, job.Args)
+		if later, ok := errors.AsType[*Later](err); ok {
+			return river.JobSnooze(max(0, later.After))
+		}
+		return err
+	}))
 }
 
-func (w *planWorker) Work(ctx context.Context, job *river.Job[PlanArgs]) error {
-	return worked(w.sender.Plan(ctx, job.Args))
-}
-
-type routeWorker struct {
-	river.WorkerDefaults[RouteArgs]
-	sender Sender
-}
-
-// Work plans new messages; their lane is the queue's.
-func (w *routeWorker) Work(ctx context.Context, job *river.Job[RouteArgs]) error {
+// route plans new messages; their lane is the queue's.
+func route(ctx context.Context, s Sender, job *rivertype.JobRow, a RouteArgs) error {
 	for _, l := range Lanes {
 		if Queue(l) == job.Queue {
-			return worked(w.sender.Plan(ctx, PlanArgs{Lane: l, Messages: job.Args.Messages, Step: 1}))
+			return s.Plan(ctx, PlanArgs{Lane: l, Messages: a.Messages, Step: 1})
 		}
 	}
 	return river.JobSnooze(time.Minute) // of a lane that a later release has
-}
-
-type sendWorker struct {
-	river.WorkerDefaults[SendArgs]
-	sender Sender
-}
-
-func (w *sendWorker) Work(ctx context.Context, job *river.Job[SendArgs]) error {
-	a := job.Args
-	a.Again = again(job.JobRow)
-	return worked(w.sender.Send(ctx, a))
-}
-
-type blastWorker struct {
-	river.WorkerDefaults[BlastArgs]
-	sender Sender
-}
-
-func (w *blastWorker) Work(ctx context.Context, job *river.Job[BlastArgs]) error {
-	a := job.Args
-	a.Again = again(job.JobRow)
-	return worked(w.sender.Blast(ctx, a))
-}
-
-type digestWorker struct {
-	river.WorkerDefaults[DigestArgs]
-	sender Sender
-}
-
-func (w *digestWorker) Work(ctx context.Context, job *river.Job[DigestArgs]) error {
-	a := job.Args
-	a.Again = again(job.JobRow)
-	return worked(w.sender.Digest(ctx, a))
 }
 
 // again says whether the job ran before: it failed, was rescued or put off.
@@ -116,13 +89,4 @@ func again(job *rivertype.JobRow) bool {
 	}
 	_ = json.Unmarshal(job.Metadata, &meta) // without it there were none
 	return job.Attempt > 1 || meta.Snoozes > 0
-}
-
-// worked makes a handler's answer one for the queue.
-func worked(err error) error {
-	var later *Later
-	if errors.As(err, &later) {
-		return river.JobSnooze(max(0, later.After))
-	}
-	return err
 }
