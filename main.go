@@ -2,8 +2,9 @@
 // `fanline dev` for everything on this machine with a demo.
 //
 // This package is the only one that sees every part: it reads the configuration
-// (config.go), joins the parts together and starts and stops them in order
-// (app.go). The rules are in package waitlist.
+// (config.go, config_channels.go), joins the parts together and starts and stops them
+// in order (app.go), and shows their figures (figures.go). The rules are in package
+// waitlist.
 package main
 
 import (

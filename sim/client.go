@@ -193,6 +193,9 @@ func (c *client) send(ctx context.Context, r request, out any) (int, error) {
 	return c.roundTrip(call, req, out)
 }
 
+// mostAnswer is what is read of an answer, in bytes: far more than any page has.
+const mostAnswer = 64 << 20
+
 func (c *client) roundTrip(call string, req *http.Request, out any) (int, error) {
 	req.Header.Set("Authorization", "Bearer "+c.bearer)
 	resp, err := c.http.Do(req)
@@ -204,7 +207,7 @@ func (c *client) roundTrip(call string, req *http.Request, out any) (int, error)
 		return resp.StatusCode, readProblem(call, resp)
 	}
 	// Read to the end, or the connection is not used again.
-	body, err := io.ReadAll(resp.Body)
+	body, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
 	if err != nil {
 		return resp.StatusCode, fmt.Errorf("%s: %w", call, err)
 	}
