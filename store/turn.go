@@ -68,7 +68,7 @@ func tellings(ctx context.Context, q querier, where string, enos []int64, args .
 
 func telling(w *waitlist.Wave, o *waitlist.Opening, m waitlist.Member) waitlist.Telling {
 	t := waitlist.Telling{
-		OpeningNo: w.OpeningNo, OpeningID: o.ID, Mode: o.Mode, N: w.N, K: m.K, Party: m.Party,
+		OpeningNo: w.OpeningNo, OpeningID: o.ID, Mode: o.Mode, N: w.N, K: m.K, Party: m.Party, Place: m.Place,
 		Opens: w.Opens(m.K), Closes: w.Closes(m.K), Decision: w.Decision,
 		Final: o.State, FinalDecision: o.FinalDecision,
 	}

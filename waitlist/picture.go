@@ -66,7 +66,8 @@ func SpotOf(e *Entry, now time.Time, tellings []Telling, skipped bool) SpotState
 		case PhaseUpcoming:
 			upcoming = true
 		case PhaseOver:
-			had = true
+			// A turn at another place was before the entry joined again, or was moved.
+			had = had || tellings[i].Place == e.Place
 		}
 	}
 	switch {

@@ -32,6 +32,7 @@ type Telling struct {
 	N         int // the wave
 	K         int // the turn within the wave
 	Party     int
+	Place     int64 // of the entry, when it was told
 	Opens     time.Time
 	Closes    time.Time
 	// Decision made the wave.
