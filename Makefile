@@ -12,6 +12,7 @@ run: build ## start all of Fanline on this machine, with a demo: open the addres
 	@exec bin/fanline dev $(ARGS)
 
 build: setup ## bin/fanline
+	@test -e bin/fanline || echo 'building bin/fanline: the first time takes a minute or two ...'
 	@go build -o bin/fanline .
 
 test: ready lint ## lint, then every test, with the race detector

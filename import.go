@@ -49,6 +49,8 @@ func (c *importCommand) Run(ctx context.Context) error {
 		return err
 	case err != nil:
 		return fmt.Errorf("after %d lines: %w", done.Lines, err)
+	case done.Rejected == 1:
+		return errors.New("1 line was rejected; the others are in line")
 	case done.Rejected > 0:
 		return fmt.Errorf("%d lines were rejected; the others are in line", done.Rejected)
 	}
