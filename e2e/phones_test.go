@@ -90,7 +90,7 @@ func TestCheckLooksAtEachChannel(t *testing.T) {
 	all.SMTP.Close()
 	all.FCM.Tokens.Always("", providers.Answer{Status: 401, Reason: "invalid_grant"})
 	code, out = command(t, setting(env, "FANLINE_TWILIO_AUTH_TOKEN", "wrong-token"), "check")
-	if code != 1 || strings.Count(out, " missing ") != 3 || strings.Contains(out, "wrong-token") {
+	if code != 1 || strings.Count(out, " failed ") != 3 || strings.Contains(out, "wrong-token") {
 		t.Errorf("with three that fail, exit code %d:\n%s", code, out)
 	}
 }
