@@ -8,7 +8,7 @@ async function call(path, body) {
     signal: AbortSignal.timeout(15_000),
   });
   const out = await res.json().catch(() => null);
-  if (!res.ok) throw new Error(out?.detail ?? `it answered ${res.status}`);
+  if (!res.ok) throw Object.assign(new Error(out?.detail ?? `it answered ${res.status}`), { refused: res.status === 409 });
   return out;
 }
 

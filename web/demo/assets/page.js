@@ -27,6 +27,7 @@ async function choose() {
 }
 
 async function hold() {
+  await app.token(fan); // without one, as of a demo begun afresh, there is no phone to show
   $("who").textContent = fan;
   $("phone").hidden = false;
   const scene = await app.scene();
@@ -54,7 +55,9 @@ function beside(fans, shows) {
 }
 
 function fault(err) {
-  $("fault").textContent = `The demo does not answer: ${err.message}. Is it still running? Reload this page to try again.`;
+  $("fault").textContent = err.refused
+    ? `Nobody to play: ${err.message}.`
+    : `The demo does not answer: ${err.message}. Is it still running? Reload this page to try again.`;
   $("fault").hidden = false;
 }
 
