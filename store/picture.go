@@ -11,8 +11,8 @@ import (
 
 // The bounds of a picture.
 const (
-	pictureFront    = 200 // entries
-	pictureServed   = 40  // of them before the first who waits
+	pictureFront    = 120 // entries
+	pictureServed   = 24  // of them before the first who waits
 	pictureColumns  = 120 // stretches of the whole line
 	pictureOpenings = 5   // newest ones, of which those skipped are shown
 	pictureWaves    = 20  // newest ones of each
@@ -67,17 +67,17 @@ func (s *Store) pictureLine(ctx context.Context, q querier, no int32, p *waitlis
 		p.Line = append(p.Line, waitlist.Stretch{From: max(first, b<<blockBits), To: min(last, (b+blocks)<<blockBits-1)})
 	}
 	rows, err := q.Query(ctx, `
-		SELECT block, sum(active + dormant), sum(dormant) FROM (
+		SELECT (block - $2) / $3, sum(active + dormant), sum(dormant) FROM (
 			SELECT block, active, dormant FROM line_blocks WHERE show_no = $1
-			UNION ALL SELECT block, active, dormant FROM line_deltas WHERE show_no = $1) c GROUP BY 1`, no)
+			UNION ALL SELECT block, active, dormant FROM line_deltas WHERE show_no = $1) c GROUP BY 1`, no, firstBlock, blocks)
 	if err != nil {
 		return err
 	}
-	var block, waiting, dormant int64
-	_, err = pgx.ForEachRow(rows, []any{&block, &waiting, &dormant}, func() error {
+	var stretch, waiting, dormant int64
+	_, err = pgx.ForEachRow(rows, []any{&stretch, &waiting, &dormant}, func() error {
 		p.Waiting, p.Dormant = p.Waiting+waiting, p.Dormant+dormant
-		if i := (block - firstBlock) / blocks; block >= firstBlock && i < int64(len(p.Line)) {
-			p.Line[i].Waiting += waiting
+		if stretch >= 0 && stretch < int64(len(p.Line)) {
+			p.Line[stretch].Waiting += waiting
 		}
 		return nil
 	})

@@ -142,7 +142,7 @@ func TestThePictureShowsEachFanAsTheyStand(t *testing.T) {
 			t.Errorf("stretch %d starts at %d after %d", i, s.From, big.Line[i-1].To)
 		}
 	}
-	if waiting != big.Waiting || len(big.Front) != 200 || big.Line[len(big.Line)-1].To != 12_000 {
+	if waiting != big.Waiting || len(big.Front) != 120 || big.Line[len(big.Line)-1].To != 12_000 {
 		t.Errorf("%d of %d in stretches to %d, %d in front", waiting, big.Waiting, big.Line[len(big.Line)-1].To, len(big.Front))
 	}
 }
