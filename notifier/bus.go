@@ -104,7 +104,8 @@ func NewBus[TTx any](driver riverdriver.Driver[TTx], cfg BusConfig) (*Bus, error
 	}
 	client, err := river.NewClient(driver, &river.Config{
 		Workers: workers, Queues: queues, Logger: cfg.Log,
-		JobTimeout: 15 * time.Second,
+		JobTimeout:    15 * time.Second,
+		FetchCooldown: 10 * time.Millisecond, // of what workers insert, as in store.Open
 		// The default hour would strand the jobs of a process that was killed.
 		RescueStuckJobsAfter: 60 * time.Second,
 		RetryPolicy:          retryPolicy{},

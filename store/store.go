@@ -80,7 +80,12 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		pool.Close()
 		return nil, fmt.Errorf("reach the database: %w", err)
 	}
-	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Logger: cfg.Log})
+	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
+		Logger: cfg.Log,
+		// Also how seldom an insert wakes a queue's workers: by default every tenth
+		// of a second, for which urgent messages then wait at each hop.
+		FetchCooldown: 10 * time.Millisecond,
+	})
 	if err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("make the job inserter: %w", err)
