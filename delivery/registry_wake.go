@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -129,48 +128,16 @@ func (r *Registry) publish(ctx context.Context, topics []string, message string)
 func (r *Registry) listenLoop(ctx context.Context) {
 	fault := notifier.Faults{Log: r.cfg.Log}
 	for ctx.Err() == nil {
-		err := r.listen(ctx, func() { fault.Note(ctx, "", nil) })
+		err := Listen(ctx, r.cfg.Redis, r.ownTopics(), listenPatience, func() {
+			fault.Note(ctx, "", nil)
+			r.local.Wake() // wakes may have been lost before it
+		}, r.handle)
 		fault.Note(ctx, "listen for wakes", err)
 		if err != nil {
 			r.errs.Add(1)
 		}
 		pause(ctx, 100*time.Millisecond)
 	}
-}
-
-// listen hands on messages until the subscription fails. The library would subscribe again by itself, but does not
-// notice a connection that died in silence, and says nothing of the messages that were lost meanwhile.
-func (r *Registry) listen(ctx context.Context, ok func()) error {
-	sub := r.cfg.Redis.Subscribe(ctx, r.ownTopics()...)
-	defer sub.Close()
-	stop := context.AfterFunc(ctx, func() { _ = sub.Close() })
-	defer stop()
-	asked := false
-	for {
-		got, err := sub.ReceiveTimeout(ctx, listenPatience)
-		if timedOut(err) && !asked {
-			asked, err = true, sub.Ping(ctx)
-			if err == nil {
-				continue
-			}
-		}
-		if err != nil {
-			return err
-		}
-		asked = false
-		switch m := got.(type) {
-		case *redis.Subscription:
-			ok()
-			r.local.Wake() // wakes may have been lost before it
-		case *redis.Message:
-			r.handle(m.Payload)
-		}
-	}
-}
-
-func timedOut(err error) bool {
-	var netErr net.Error
-	return errors.As(err, &netErr) && netErr.Timeout()
 }
 
 // handle acts on a message. One of a later release that this one does not know is a wake: that never harms.

@@ -6,12 +6,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"net"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"fanline/delivery"
 )
 
 const (
@@ -166,7 +167,10 @@ var errRedisAway = errors.New("redis did not answer a moment ago")
 // listenLoop keeps a subscription to what others made stale.
 func (c *Cache) listenLoop(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := c.listen(ctx)
+		err := delivery.Listen(ctx, c.cfg.Redis, []string{c.topic()}, earPatience, func() {
+			c.forgetAll() // what was said before it was not heard
+			c.hears.Store(true)
+		}, func(keys string) { c.forget(strings.Split(keys, "\n")...) })
 		if c.hears.Swap(false) && ctx.Err() == nil {
 			c.cfg.Log.Warn("the cache does not hear the other instances; nothing is kept in this process", "error", err)
 		}
@@ -176,37 +180,4 @@ func (c *Cache) listenLoop(ctx context.Context) {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-}
-
-// listen forgets what it hears of until the subscription fails.
-func (c *Cache) listen(ctx context.Context) error {
-	sub := c.cfg.Redis.Subscribe(ctx, c.topic())
-	defer sub.Close()
-	stop := context.AfterFunc(ctx, func() { _ = sub.Close() })
-	defer stop()
-	asked := false
-	for {
-		got, err := sub.ReceiveTimeout(ctx, earPatience)
-		if isTimeout(err) && !asked {
-			if asked, err = true, sub.Ping(ctx); err == nil {
-				continue
-			}
-		}
-		if err != nil {
-			return err
-		}
-		asked = false
-		switch m := got.(type) {
-		case *redis.Subscription:
-			c.forgetAll() // what was said before it was not heard
-			c.hears.Store(true)
-		case *redis.Message:
-			c.forget(strings.Split(m.Payload, "\n")...)
-		}
-	}
-}
-
-func isTimeout(err error) bool {
-	var netErr net.Error
-	return errors.As(err, &netErr) && netErr.Timeout()
 }

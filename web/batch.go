@@ -66,14 +66,16 @@ func (r BatchResult) MarshalJSON() ([]byte, error) {
 
 // Schema documents the fields of both forms.
 func (BatchResult) Schema(r huma.Registry) *huma.Schema {
+	return resultSchema[Opening](r, "The status that a single call would have had, beside the opening or the problem. "+
+		"A problem has the item's id too, where it could be read.")
+}
+
+// resultSchema documents an answer within a batch: a T or a problem, with a status.
+func resultSchema[T any](r huma.Registry, description string) *huma.Schema {
 	props := map[string]*huma.Schema{}
 	maps.Copy(props, r.Schema(reflect.TypeFor[Problem](), false, "").Properties)
-	maps.Copy(props, r.Schema(reflect.TypeFor[Opening](), false, "").Properties)
-	return &huma.Schema{
-		Type: huma.TypeObject, Properties: props, Required: []string{"status"},
-		Description: "The status that a single call would have had, beside the opening or the problem. " +
-			"A problem has the item's id too, where it could be read.",
-	}
+	maps.Copy(props, r.Schema(reflect.TypeFor[T](), false, "").Properties)
+	return &huma.Schema{Type: huma.TypeObject, Properties: props, Required: []string{"status"}, Description: description}
 }
 
 func (s *Server) batchCalls() {

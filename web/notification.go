@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
-	"reflect"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -86,13 +84,7 @@ func (r NotificationResult) MarshalJSON() ([]byte, error) {
 
 // Schema documents the fields of both forms.
 func (NotificationResult) Schema(r huma.Registry) *huma.Schema {
-	props := map[string]*huma.Schema{}
-	maps.Copy(props, r.Schema(reflect.TypeFor[Problem](), false, "").Properties)
-	maps.Copy(props, r.Schema(reflect.TypeFor[NotificationAccepted](), false, "").Properties)
-	return &huma.Schema{
-		Type: huma.TypeObject, Properties: props, Required: []string{"status"},
-		Description: "The status that a single call would have had, beside its answer or the problem.",
-	}
+	return resultSchema[NotificationAccepted](r, "The status that a single call would have had, beside its answer or the problem.")
 }
 
 // Notification is a message with what became of it.

@@ -105,7 +105,12 @@ func (f *fakeStore) reached(t *testing.T, place int) {
 
 func start(t *testing.T, f *fakeStore, brokers []string) *Exporter {
 	t.Helper()
-	e, err := New(Config{Brokers: brokers, Topic: "fanline", Store: f, Grew: func() <-chan struct{} { return nil }, Log: slog.New(slog.DiscardHandler)})
+	return startLogging(t, f, brokers, slog.New(slog.DiscardHandler))
+}
+
+func startLogging(t *testing.T, f *fakeStore, brokers []string, log *slog.Logger) *Exporter {
+	t.Helper()
+	e, err := New(Config{Brokers: brokers, Topic: "fanline", Store: f, Grew: func() <-chan struct{} { return nil }, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,9 +211,11 @@ func TestNothingIsMissedWhenTheBrokersWereAway(t *testing.T) {
 	addrs := c.ListenAddrs()
 	f := newStore(60)
 	c.Close()
-	e := start(t, f, addrs)
-	for e.Failed() == 0 && f.placed() == "" && t.Context().Err() == nil {
-		time.Sleep(100 * time.Millisecond)
+	fault := make(lines, 1)
+	e := startLogging(t, f, addrs, slog.New(slog.NewTextHandler(fault, &slog.HandlerOptions{Level: slog.LevelError})))
+	<-fault
+	if e.Failed() == 0 {
+		t.Error("another fault than that of a page")
 	}
 	if f.placed() != "" {
 		t.Fatal("the place moved without brokers")
@@ -218,6 +225,17 @@ func TestNothingIsMissedWhenTheBrokersWereAway(t *testing.T) {
 	again := cluster(t, kfake.Ports(n))
 	f.reached(t, 60)
 	wantAll(t, read(t, again.ListenAddrs(), 60), 60)
+}
+
+// lines says that something was logged.
+type lines chan struct{}
+
+func (l lines) Write(line []byte) (int, error) {
+	select {
+	case l <- struct{}{}:
+	default:
+	}
+	return len(line), nil
 }
 
 func (f *fakeStore) placed() string {
