@@ -36,7 +36,7 @@ type StreamEvent struct {
 // StreamQuery selects a page of the stream.
 type StreamQuery struct {
 	After string      // an event's ID or a page's Next; "": from the oldest that is kept
-	Types []EventType // nil: all
+	Types []EventType // none: all
 	Limit int
 	// WithoutFanID leaves out who the fans are.
 	WithoutFanID bool

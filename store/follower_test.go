@@ -59,7 +59,7 @@ func TestANewEndpointHearsOfWhatHappensFromThenOn(t *testing.T) {
 	after, _, err := b.store.LeaseFollower(t.Context(), e.Follower(), "me", time.Second)
 	must(t, err)
 	r := b.reader(100)
-	r.query.After = after
+	r.query.After, r.query.Types = after, e.Types // as who sends to it asks: of none, all
 	if got := r.rest(); len(got) == 0 || got[len(got)-1] != "entry.joined after" || len(got) > 2 {
 		t.Errorf("stream from %s: %q", after, got)
 	}

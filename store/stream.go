@@ -118,7 +118,7 @@ func (s *Store) checkPlace(ctx context.Context, p place, first bool) error {
 // again when it may not have been read to its end.
 func (s *Store) readStream(ctx context.Context, q notifier.StreamQuery, after place, page *notifier.StreamPage) error {
 	types, look, from := q.Types, streamLook, after.id
-	if types == nil {
+	if len(types) == 0 {
 		types, look = notifier.StreamTypes, q.Limit
 	}
 	if after.i < whole {
