@@ -65,6 +65,36 @@ func (w *world) callBack(path string, header map[string]string, body string) int
 	return res.StatusCode
 }
 
+// callbackSecrets are those that the program prints, by kind of call.
+func (w *world) callbackSecrets() map[string][]byte {
+	w.t.Helper()
+	code, out := command(w.t, w.env(), "callback-secrets")
+	words := strings.Fields(out)
+	if code != 0 || len(words) != 4 {
+		w.t.Fatalf("callback-secrets ends with %d:\n%s", code, out)
+	}
+	secrets := map[string][]byte{}
+	for i := 0; i < len(words); i += 2 {
+		secrets[words[i]] = must(base64.StdEncoding.DecodeString(strings.TrimPrefix(words[i+1], "whsec_")))(w.t)
+		if len(secrets[words[i]]) != 32 {
+			w.t.Fatalf("the secret of %s has %d bytes", words[i], len(secrets[words[i]]))
+		}
+	}
+	return secrets
+}
+
+// signed are the headers of a call that is made now, as Standard Webhooks says.
+func signed(secret []byte, id, body string) map[string]string {
+	stamp := fmt.Sprint(time.Now().Unix())
+	return map[string]string{"Webhook-Id": id, "Webhook-Timestamp": stamp, "Webhook-Signature": signature(secret, id, stamp, body)}
+}
+
+func signature(secret []byte, id, stamp, body string) string {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(id + "." + stamp + "." + body))
+	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
 func TestTwilioTellsOfATextAndOfStop(t *testing.T) {
 	t.Parallel()
 	w, all := newPhones(t)
@@ -109,18 +139,8 @@ func TestAMailServiceTellsOfABounceWithThePrintedSecret(t *testing.T) {
 	w.give("ada", all)
 	id := w.notify("ada", "Your code", "email")
 	d := w.becomes(id, "accepted, sent")
-	code, out := command(t, w.env(), "callback-secrets")
-	secret := must(base64.StdEncoding.DecodeString(strings.TrimPrefix(strings.Fields(out)[1], "whsec_")))(t)
-	if code != 0 || len(secret) != 32 {
-		t.Fatalf("callback-secrets ends with %d, %d bytes", code, len(secret))
-	}
 	body := `{"event":"bounced","message_id":"<` + d.ID + `@fanline.example>","bounce":"transient","code":"4.2.2"}`
-	stamp := fmt.Sprint(time.Now().Unix())
-	mac := hmac.New(sha256.New, secret)
-	mac.Write([]byte("call-1." + stamp + "." + body))
-	header := map[string]string{
-		"Webhook-Id": "call-1", "Webhook-Timestamp": stamp, "Webhook-Signature": "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)),
-	}
+	header := signed(w.callbackSecrets()["email"], "call-1", body)
 	for range 2 {
 		if status := w.callBack("/v1/callbacks/email", header, body); status != http.StatusNoContent {
 			t.Errorf("%d", status)

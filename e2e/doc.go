@@ -22,6 +22,7 @@
 //	command_test.go  the other commands, and bad configuration
 //	phones_test.go   messages that come by every channel, and the channels' settings
 //	callback_test.go what providers tell later, and the digest
+//	followers_test.go     the event stream, over HTTP, as webhooks and in Kafka
 //	announcement_test.go  announcements on two instances, and under kill -9
 //	blast_test.go    a blast through kill -9 and a lost Redis
 //	blastloss_test.go     that a blast misses nobody and tells nobody twice

@@ -10,13 +10,14 @@ import (
 )
 
 // newPhones are an instance whose channels go to services on this machine, and those.
-func newPhones(t *testing.T) (*world, *providers.All) {
+// env are settings beside the usual.
+func newPhones(t *testing.T, env ...string) (*world, *providers.All) {
 	t.Helper()
 	w := newWorldOn(t, 0, database(t))
 	all := must(providers.StartAll(providers.NewPhones(providers.PhonesConfig{})))(t)
 	t.Cleanup(all.Close)
 	in := w.newInstance("A")
-	in.env = append(phoneEnv(t, all), "FANLINE_PUBLIC_URL="+in.base)
+	in.env = append(append(phoneEnv(t, all), "FANLINE_PUBLIC_URL="+in.base), env...)
 	in.launch()
 	in.waitReady()
 	w.app = sim.NewApp([]string{in.base}, apiSecret, sim.WithHTTPClient(w.http))
