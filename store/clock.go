@@ -29,6 +29,7 @@ func (s *Store) NewClock(ctx context.Context) (*Clock, error) {
 	if err := c.measure(ctx); err != nil {
 		return nil, err
 	}
+	s.due.clock.Store(c)
 	run, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
 	c.wg.Go(func() { c.keep(run) })

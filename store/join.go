@@ -276,7 +276,7 @@ func (p *joinPlan) write(ctx context.Context, tx pgx.Tx, s *Store, h head) (aske
 		}
 		return false, nil
 	}
-	if err := keepFans(ctx, tx, p.joining()); err != nil {
+	if _, err := keepFans(ctx, tx, p.joining()); err != nil {
 		return false, err
 	}
 	if _, err := tx.Exec(ctx, `UPDATE lines SET next_eno = $2, next_place = $3 WHERE show_no = $1`,

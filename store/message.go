@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
 
 	"fanline/delivery"
 	"fanline/notifier"
@@ -74,10 +75,7 @@ func (s *Store) accept(ctx context.Context, tx pgx.Tx, in *intake) (err error) {
 		in.out = []notifier.Accepted{}
 		return nil
 	}
-	if err := keepFans(ctx, tx, slices.Clone(in.fans)); err != nil {
-		return err
-	}
-	if in.now, err = nowIn(ctx, tx); err != nil {
+	if in.now, err = keepFans(ctx, tx, slices.Clone(in.fans)); err != nil {
 		return err
 	}
 	in.now = in.now.Truncate(time.Millisecond)
@@ -88,9 +86,6 @@ func (s *Store) accept(ctx context.Context, tx pgx.Tx, in *intake) (err error) {
 		return nil
 	}
 	if err := in.insert(ctx, tx); err != nil {
-		return err
-	}
-	if err := in.fillInbox(ctx, tx); err != nil {
 		return err
 	}
 	if err := s.record(ctx, tx, in.event()); err != nil {
@@ -176,7 +171,8 @@ func (in *intake) insertKeys(ctx context.Context, tx pgx.Tx, keys [][]byte) (map
 	return first, err
 }
 
-// insert writes the rows of the new messages and notes their numbers.
+// insert writes the rows of the new messages, with those of the inboxes, and notes
+// their numbers.
 func (in *intake) insert(ctx context.Context, tx pgx.Tx) error {
 	n := len(in.fresh)
 	ids, lanes, types, titles, bodies := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
@@ -186,6 +182,7 @@ func (in *intake) insert(ctx context.Context, tx pgx.Tx) error {
 		m := &in.list[i]
 		ids[j], fans[j], lanes[j], types[j], titles[j], bodies[j] = in.out[i].ID, in.fans[i], string(m.Lane), m.Type, m.Title, m.Body
 		inbox[j], expires[j] = m.Inbox, in.now.Add(m.TTL)
+		stale(tx, inboxKey(in.fans[i]))
 		if m.Data != nil {
 			text := string(m.Data)
 			data[j] = &text
@@ -196,11 +193,16 @@ func (in *intake) insert(ctx context.Context, tx pgx.Tx) error {
 		}
 	}
 	rows, err := tx.Query(ctx, `
-		INSERT INTO messages (id, api_key, fan_no, lane, type, title, body, data, channels, inbox, created_at, expires_at)
-		SELECT id, $1, fan, lane, type, title, body, data::json, string_to_array(channels, ','), inbox, $2, expires
-		FROM unnest($3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::bool[],
-			$12::timestamptz[]) WITH ORDINALITY m (id, fan, lane, type, title, body, data, channels, inbox, expires, i)
-		ORDER BY i RETURNING msg_no`,
+		WITH made AS (
+			INSERT INTO messages (id, api_key, fan_no, lane, type, title, body, data, channels, inbox, created_at, expires_at)
+			SELECT id, $1, fan, lane, type, title, body, data::json, string_to_array(channels, ','), inbox, $2, expires
+			FROM unnest($3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::bool[],
+				$12::timestamptz[]) WITH ORDINALITY m (id, fan, lane, type, title, body, data, channels, inbox, expires, i)
+			ORDER BY i RETURNING msg_no, fan_no, created_at, inbox),
+		listed AS (
+			INSERT INTO inbox (fan_no, kind, ref, visible_at, show_no, eno, seats)
+			SELECT fan_no, 'message', msg_no, created_at, 0, 0, 0 FROM made WHERE inbox)
+		SELECT msg_no FROM made ORDER BY msg_no`,
 		in.apiKey, in.now, ids, fans, lanes, types, titles, bodies, data, channels, inbox, expires)
 	in.nos, err = all(rows, err, pgx.RowTo[int64])
 	return err
@@ -212,16 +214,6 @@ func channelList(channels []notifier.Channel) string {
 		words[i] = string(c)
 	}
 	return strings.Join(words, ",")
-}
-
-func (in *intake) fillInbox(ctx context.Context, tx pgx.Tx) error {
-	for _, i := range in.fresh {
-		stale(tx, inboxKey(in.fans[i]))
-	}
-	_, err := tx.Exec(ctx, `
-		INSERT INTO inbox (fan_no, kind, ref, visible_at, show_no, eno, seats)
-		SELECT fan_no, 'message', msg_no, created_at, 0, 0, 0 FROM messages WHERE msg_no = ANY($1) AND inbox`, in.nos)
-	return err
 }
 
 // event is one row for all, by which instances find the messages of the fans whose
@@ -253,14 +245,11 @@ func (s *Store) route(ctx context.Context, tx pgx.Tx, in *intake) error {
 	if err := alertMessages(ctx, tx, second); err != nil {
 		return err
 	}
+	var jobs []river.InsertManyParams
 	for _, l := range notifier.Lanes {
-		if jobs := notifier.RouteJobs(l, byLane[l]); len(jobs) > 0 {
-			if _, err := s.jobs.InsertManyTx(ctx, tx, jobs); err != nil {
-				return err
-			}
-		}
+		jobs = append(jobs, notifier.RouteJobs(l, byLane[l])...)
 	}
-	return nil
+	return s.queue(ctx, tx, jobs)
 }
 
 const messageColumns = `m.msg_no, m.id, m.fan_no, m.lane, m.type, m.title, m.body, m.data, m.channels, m.inbox, m.created_at, m.expires_at, m.erased`

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -186,24 +187,25 @@ func keepAnswers(ctx context.Context, tx pgx.Tx, ks []*keyed) error {
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return err
 	}
-	return keepFans(ctx, tx, fans)
+	_, err := keepFans(ctx, tx, fans)
+	return err
 }
 
 // keepFans holds fans off erasure until the transaction ends, or fails with
-// errFanGone. It comes after the show's lock.
-func keepFans(ctx context.Context, tx pgx.Tx, fans []int64) error {
+// errFanGone. It comes after the show's lock. now is read when they are held.
+func keepFans(ctx context.Context, tx pgx.Tx, fans []int64) (now time.Time, err error) {
 	if len(fans) == 0 {
-		return nil
+		return nowIn(ctx, tx)
 	}
 	slices.Sort(fans)
 	fans = slices.Compact(fans)
 	var n int
-	err := tx.QueryRow(ctx, `
-		SELECT count(*) FROM (SELECT FROM fans WHERE fan_no = ANY($1) ORDER BY fan_no FOR KEY SHARE) f`, fans).Scan(&n)
+	err = tx.QueryRow(ctx, `
+		SELECT count(*), clock_timestamp() FROM (SELECT FROM fans WHERE fan_no = ANY($1) ORDER BY fan_no FOR KEY SHARE) f`, fans).Scan(&n, &now)
 	if err == nil && n < len(fans) {
-		return errFanGone
+		err = errFanGone
 	}
-	return err
+	return now, err
 }
 
 // untilFansStay runs f again when a fan was erased under it.

@@ -15,41 +15,23 @@ import (
 var _ delivery.Recipients = (*Store)(nil)
 
 // Recipients returns those of the fans who are known, with their addresses of these
-// channels: two statements whatever their number.
+// channels: two statements whatever their number, in one exchange.
 func (s *Store) Recipients(ctx context.Context, fans []int64, channels []notifier.Channel) (map[int64]*delivery.Recipient, error) {
 	to := make(map[int64]*delivery.Recipient, len(fans))
-	if err := s.readRecipients(ctx, fans, channels, to); err != nil {
-		return nil, err
+	b := &pgx.Batch{}
+	b.Queue(`SELECT f.fan_no, `+profileColumns+` FROM fans f WHERE f.fan_no = ANY($1)`,
+		append([]any{fans}, s.senderArgs()...)...).Query(func(rows pgx.Rows) error { return scanRecipients(rows, channels, to) })
+	if slices.ContainsFunc(channels, notifier.Channel.IsPush) {
+		b.Queue(`
+			SELECT fan_no, `+deviceColumns+` FROM devices
+			WHERE fan_no = ANY($1) AND platform = ANY($2) AND used ORDER BY fan_no, registered_at DESC, device_id`,
+			fans, channels).Query(func(rows pgx.Rows) error { return addDevices(rows, to) })
 	}
-	if !slices.ContainsFunc(channels, notifier.Channel.IsPush) {
-		return to, nil
-	}
-	rows, err := s.pool.Query(ctx, `
-		SELECT fan_no, `+deviceColumns+` FROM devices
-		WHERE fan_no = ANY($1) AND platform = ANY($2) AND used ORDER BY fan_no, registered_at DESC, device_id`, fans, channels)
-	if err != nil {
-		return nil, err
-	}
-	var no int64
-	var d delivery.Device
-	_, err = pgx.ForEachRow(rows, []any{
-		&no, &d.ID, &d.Platform, &d.Token, &d.Environment, &d.Topic, &d.P256dh, &d.Auth, &d.RegisteredAt, &d.Used,
-	}, func() error {
-		if r := to[no]; r != nil {
-			r.Addresses = append(r.Addresses, d.Address())
-		}
-		return nil
-	})
-	return to, err
+	return to, s.pool.SendBatch(ctx, b).Close()
 }
 
-// readRecipients reads profiles, with the mailboxes and numbers that can be used.
-func (s *Store) readRecipients(ctx context.Context, fans []int64, channels []notifier.Channel, to map[int64]*delivery.Recipient) error {
-	rows, err := s.pool.Query(ctx, `SELECT f.fan_no, `+profileColumns+` FROM fans f WHERE f.fan_no = ANY($1)`,
-		append([]any{fans}, s.senderArgs()...)...)
-	if err != nil {
-		return err
-	}
+// scanRecipients reads profiles, with the mailboxes and numbers that can be used.
+func scanRecipients(rows pgx.Rows, channels []notifier.Channel, to map[int64]*delivery.Recipient) error {
 	defer rows.Close()
 	zones := map[string]*time.Location{}
 	for rows.Next() {
@@ -71,6 +53,21 @@ func (s *Store) readRecipients(ctx context.Context, fans []int64, channels []not
 		to[no] = r
 	}
 	return rows.Err()
+}
+
+// addDevices reads devices of those in to.
+func addDevices(rows pgx.Rows, to map[int64]*delivery.Recipient) error {
+	var no int64
+	var d delivery.Device
+	_, err := pgx.ForEachRow(rows, []any{
+		&no, &d.ID, &d.Platform, &d.Token, &d.Environment, &d.Topic, &d.P256dh, &d.Auth, &d.RegisteredAt, &d.Used,
+	}, func() error {
+		if r := to[no]; r != nil {
+			r.Addresses = append(r.Addresses, d.Address())
+		}
+		return nil
+	})
+	return err
 }
 
 // zoneIn is a zone that was checked when it was stored, read once; nil is none, or

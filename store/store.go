@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
 
 	"fanline/notifier"
 	"fanline/waitlist"
@@ -39,6 +40,7 @@ type Config struct {
 type Store struct {
 	pool      *pgxpool.Pool
 	jobs      *river.Client[pgx.Tx] // inserts alone
+	due       *jobTime              // its hook
 	threshold int64
 	senders   map[notifier.Channel]string
 	secrets   sync.Map // by name; they never change
@@ -80,8 +82,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		pool.Close()
 		return nil, fmt.Errorf("reach the database: %w", err)
 	}
+	due := &jobTime{}
 	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
-		Logger: cfg.Log,
+		Logger: cfg.Log, Hooks: []rivertype.Hook{due},
 		// Also how seldom an insert wakes a queue's workers: by default every tenth
 		// of a second, for which urgent messages then wait at each hop.
 		FetchCooldown: 10 * time.Millisecond,
@@ -93,7 +96,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.ReadThreshold == 0 {
 		cfg.ReadThreshold = 10_000
 	}
-	return &Store{pool: pool, jobs: jobs, threshold: cfg.ReadThreshold, senders: cfg.Senders, log: cfg.Log}, nil
+	return &Store{pool: pool, jobs: jobs, due: due, threshold: cfg.ReadThreshold, senders: cfg.Senders, log: cfg.Log}, nil
 }
 
 // parseURL reads a database's URL. Its error does not repeat it: there may be a
