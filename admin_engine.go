@@ -8,7 +8,7 @@ import (
 	"github.com/riverqueue/river"
 	"riverqueue.com/riverui"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 	"fanline/notifier"
 	"fanline/web/admin"
 )
@@ -43,7 +43,7 @@ func (e engine) Providers(ctx context.Context) []admin.Provider {
 }
 
 // Instances are the processes that serve now.
-func (e engine) Instances(ctx context.Context) ([]delivery.InstanceFigures, error) {
+func (e engine) Instances(ctx context.Context) ([]live.InstanceFigures, error) {
 	return e.a.registry.Census(ctx)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"fanline/delivery"
 	"fanline/delivery/kafka"
+	"fanline/delivery/live"
 	"fanline/delivery/webhook"
 	"fanline/fanout"
 	"fanline/notifier"
@@ -37,7 +38,7 @@ type app struct {
 	kafka    *kafka.Exporter // nil: there is no Kafka
 	cache    *store.Cache
 	redis    redis.UniversalClient
-	registry *delivery.Registry
+	registry *live.Registry
 	fanout   *fanout.Fanout
 	deadline *waitlist.Clock
 	lines    *waitlist.Service
@@ -52,7 +53,7 @@ type app struct {
 	alerts   *delivery.AlertClock
 	bus      *notifier.Bus
 	fans     *web.TokenVerifier
-	hub      *delivery.Hub
+	hub      *live.Hub
 	jobs     *riverui.Handler
 	endJobs  context.CancelFunc
 	pages    *admin.Admin
@@ -101,7 +102,7 @@ func (a *app) join(ctx context.Context, s *settings) (err error) {
 	if a.cache, err = a.store.NewCache(store.CacheConfig{Redis: a.redis, Database: database, Clock: a.dbClock, Log: log}); err != nil {
 		return err
 	}
-	if a.registry, err = delivery.NewRegistry(delivery.RegistryConfig{Redis: a.redis, Database: database, Log: log}); err != nil {
+	if a.registry, err = live.NewRegistry(live.RegistryConfig{Redis: a.redis, Database: database, Log: log}); err != nil {
 		return err
 	}
 	a.fanout = fanout.New(a.registry, log)
@@ -161,7 +162,7 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 	if a.fans, err = web.NewTokenVerifier(auth, a.log); err != nil {
 		return &badConfig{s.fansVariable(), err.Error()}
 	}
-	if a.hub, err = delivery.NewHub(delivery.HubConfig{
+	if a.hub, err = live.NewHub(live.HubConfig{
 		Feed: a.store.Feed(), Lines: a.store.Lines(), Clock: a.dbClock, Acts: acts{a}, Registry: a.registry, Verify: a.fans.Verify, Log: a.log,
 	}); err != nil {
 		return err
@@ -330,7 +331,7 @@ func (a *app) ready(ctx context.Context) []web.Check {
 	}
 }
 
-func draining(h *delivery.Hub) error {
+func draining(h *live.Hub) error {
 	if h.Draining() {
 		return errors.New("this instance is stopping")
 	}

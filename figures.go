@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fanline/delivery"
+	"fanline/delivery/live"
 	"fanline/notifier"
 	"fanline/ratelimit"
 	"fanline/store"
@@ -37,13 +38,13 @@ func (a *app) measure(reg prometheus.Registerer) {
 }
 
 func (a *app) measureHub(f figures) {
-	gauge := func(name, help string, read func(delivery.Stats) int64) {
+	gauge := func(name, help string, read func(live.Stats) int64) {
 		f.gauge(name, help, func() float64 { return float64(read(a.hub.Stats())) })
 	}
-	gauge("sockets", "Connected sockets of this instance.", func(s delivery.Stats) int64 { return s.Connections })
-	gauge("connected_fans", "Fans with a socket on this instance.", func(s delivery.Stats) int64 { return s.Fans })
-	gauge("queued_frames", "Frames that wait for slow readers.", func(s delivery.Stats) int64 { return s.QueuedFrames })
-	gauge("scheduled_pushes", "Turns that wait for their moment.", func(s delivery.Stats) int64 { return s.Scheduled })
+	gauge("sockets", "Connected sockets of this instance.", func(s live.Stats) int64 { return s.Connections })
+	gauge("connected_fans", "Fans with a socket on this instance.", func(s live.Stats) int64 { return s.Fans })
+	gauge("queued_frames", "Frames that wait for slow readers.", func(s live.Stats) int64 { return s.QueuedFrames })
+	gauge("scheduled_pushes", "Turns that wait for their moment.", func(s live.Stats) int64 { return s.Scheduled })
 	f.counter("pushes_total", "Frames pushed to fans.", func() int64 { return a.hub.Stats().Pushes })
 	f.counter("slow_closes_total", "Sockets closed as too slow.", func() int64 { return a.hub.Stats().SlowCloses })
 	f.counter("look_errors_total", "Looks at what is new for connected fans that failed.", func() int64 { return a.hub.Stats().LookErrors })

@@ -315,6 +315,14 @@ func (c *chunk) record(ctx context.Context) (err error) {
 	return err
 }
 
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
 // plans have the next channels looked for.
 func (c *chunk) plans() (plans []notifier.PlanArgs) {
 	var messages []int64

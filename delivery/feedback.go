@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,7 +103,7 @@ func NewFeedback(cfg FeedbackConfig) (*Feedback, error) {
 	if cfg.Store == nil || cfg.Retire == nil || cfg.Slow == nil || cfg.Clock == nil {
 		return nil, errors.New("feedback needs all its parts")
 	}
-	orDefault(&cfg.Log, slog.Default())
+	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	f := &Feedback{cfg: cfg, early: notifier.Faults{Log: cfg.Log}, cancel: func() {}, rates: map[notifier.Channel]Rates{}, alarm: map[string]bool{}}
 	f.counts.n = map[ReportCount]int64{}
 	return f, nil

@@ -1,7 +1,9 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -37,7 +39,12 @@ const (
 	// keyLease is how long a key is somebody's, keySent how long it is known sent.
 	keyLease = 30 * time.Second
 	keySent  = 24 * time.Hour
+	// keysAway is how long Redis is not asked after it failed: an attempt waits for the answer.
+	keysAway = time.Second
 )
+
+// errAway is for exchanges that were not tried.
+var errAway = errors.New("redis did not answer a moment ago")
 
 // KeyAnswer is what Redis knows of a key.
 type KeyAnswer int
@@ -52,8 +59,8 @@ const (
 
 // NewKeys returns Keys.
 func NewKeys(cfg KeysConfig) *Keys {
-	orDefault(&cfg.Log, slog.Default())
-	orDefault(&cfg.Timeout, 500*time.Millisecond)
+	cfg.Log = cmp.Or(cfg.Log, slog.Default())
+	cfg.Timeout = cmp.Or(cfg.Timeout, 500*time.Millisecond)
 	return &Keys{cfg: cfg, fault: notifier.Faults{Log: cfg.Log}}
 }
 
@@ -117,7 +124,7 @@ func (k *Keys) pipelined(ctx context.Context, n int, queue func(p redis.Pipeline
 	}
 	if err != nil && ctx.Err() == nil {
 		k.errors.Add(1)
-		k.awayUntil.Store(time.Now().Add(awayFor).UnixNano())
+		k.awayUntil.Store(time.Now().Add(keysAway).UnixNano())
 	}
 	k.fault.Note(ctx, "ask redis for the keys of deliveries; postgres decides alone", err)
 	return err

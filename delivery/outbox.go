@@ -50,7 +50,7 @@ type Planned struct {
 	Through []int64
 }
 
-// Online says which fans have a live socket. *Registry is one.
+// Online says which fans have a live socket. live.Registry is one.
 type Online interface {
 	// Online returns those of the fans who are connected to any instance; with an
 	// error, those of whom it is known.

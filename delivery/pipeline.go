@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -87,9 +88,9 @@ func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
 		cfg.Breakers == nil || cfg.Retire == nil || cfg.Clock == nil {
 		return nil, errors.New("a pipeline needs all its parts")
 	}
-	orDefault(&cfg.Log, slog.Default())
-	orDefault(&cfg.CallTimeout, 10*time.Second)
-	orDefault(&cfg.CallsFor, 4*time.Second)
+	cfg.Log = cmp.Or(cfg.Log, slog.Default())
+	cfg.CallTimeout = cmp.Or(cfg.CallTimeout, 10*time.Second)
+	cfg.CallsFor = cmp.Or(cfg.CallsFor, 4*time.Second)
 	p := &Pipeline{cfg: cfg, providers: map[notifier.Channel]Provider{}, slots: map[slotKey]chan struct{}{}}
 	p.counts.sentBy = map[notifier.Channel]*atomic.Int64{}
 	for _, provider := range cfg.Providers {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 	"fanline/notifier"
 	"fanline/waitlist"
 )
@@ -144,7 +144,7 @@ const matchMost = 1000
 
 // announced returns new announcements for those fans who are here and were in line,
 // whichever strategy: what it costs grows with the fans who are here.
-func (f *Feed) announced(ctx context.Context, nos []int64, here delivery.Here) ([]delivery.Shared, error) {
+func (f *Feed) announced(ctx context.Context, nos []int64, here live.Here) ([]live.Shared, error) {
 	if len(nos) == 0 {
 		return nil, nil
 	}
@@ -166,10 +166,10 @@ func (f *Feed) announced(ctx context.Context, nos []int64, here delivery.Here) (
 		return nil, err
 	}
 	fans := here.All()
-	shared := make([]delivery.Shared, len(list))
+	shared := make([]live.Shared, len(list))
 	for i := range list {
 		it := list[i].item.item()
-		shared[i] = delivery.Shared{At: list[i].at, Item: &it}
+		shared[i] = live.Shared{At: list[i].at, Item: &it}
 		if shared[i].Fans, err = f.inLine(ctx, &list[i].of, fans); err != nil {
 			return nil, err
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 )
 
 const (
@@ -167,7 +167,7 @@ var errRedisAway = errors.New("redis did not answer a moment ago")
 // listenLoop keeps a subscription to what others made stale.
 func (c *Cache) listenLoop(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := delivery.Listen(ctx, c.cfg.Redis, []string{c.topic()}, earPatience, func() {
+		err := live.Listen(ctx, c.cfg.Redis, []string{c.topic()}, earPatience, func() {
 			c.forgetAll() // what was said before it was not heard
 			c.hears.Store(true)
 		}, func(keys string) { c.forget(strings.Split(keys, "\n")...) })

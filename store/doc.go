@@ -1,5 +1,5 @@
 // Package store keeps everything in Postgres, behind the interfaces of the
-// packages that use it: waitlist.Store, notifier.Inbox, delivery.Feed and Lines,
+// packages that use it: waitlist.Store, notifier.Inbox, live.Feed and Lines,
 // fanout.Openings, web.Answers and admin.Records. It also opens the Redis that
 // others use (redis.go), and keeps nothing there but copies: the inputs of verdicts,
 // entries and first pages of inboxes go through a Cache where there is one (cache.go,

@@ -3,8 +3,8 @@ package store
 import (
 	"context"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 )
 
 // Moment is the moment for a test.
-func (s *Store) Moment(ctx context.Context) (delivery.Moment, error) { return s.moment(ctx) }
+func (s *Store) Moment(ctx context.Context) (live.Moment, error) { return s.moment(ctx) }

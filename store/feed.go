@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 	"fanline/notifier"
 	"fanline/waitlist"
 )
@@ -33,12 +33,12 @@ func (s *Store) Feed() *Feed { return &Feed{s: s, seen: map[int64]uint64{}} }
 func (f *Feed) FanNo(ctx context.Context, fan string) (int64, error) { return f.s.FanNo(ctx, fan) }
 
 // Start is the cursor of now, and the moment.
-func (f *Feed) Start(ctx context.Context) (delivery.Cursor, delivery.Moment, error) {
+func (f *Feed) Start(ctx context.Context) (live.Cursor, live.Moment, error) {
 	var c string
 	var r momentRow
 	err := f.s.pool.QueryRow(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text, m.* FROM (`+momentSQL+`) m`).
 		Scan(append([]any{&c}, r.fields()...)...)
-	return delivery.Cursor(c), r.moment(), err
+	return live.Cursor(c), r.moment(), err
 }
 
 // liveEvent is an event that may concern connected fans.
@@ -54,8 +54,8 @@ type liveEvent struct {
 }
 
 // News returns what was committed since after for the fans who are here.
-func (f *Feed) News(ctx context.Context, after delivery.Cursor, here delivery.Here) (delivery.News, error) {
-	var news delivery.News
+func (f *Feed) News(ctx context.Context, after live.Cursor, here live.Here) (live.News, error) {
+	var news live.News
 	var err error
 	// Before the events, so that none of a transaction in progress is passed.
 	if news.Next, news.Moment, err = f.Start(ctx); err != nil {
@@ -84,17 +84,17 @@ func (f *Feed) News(ctx context.Context, after delivery.Cursor, here delivery.He
 	return news, nil
 }
 
-func signedOut(events []liveEvent) (outs []delivery.SignOut) {
+func signedOut(events []liveEvent) (outs []live.SignOut) {
 	for _, e := range events {
 		if e.kind == notifier.FanSignedOut || e.kind == notifier.FanErased {
-			outs = append(outs, delivery.SignOut{FanNo: e.fan, At: e.at})
+			outs = append(outs, live.SignOut{FanNo: e.fan, At: e.at})
 		}
 	}
 	return outs
 }
 
 // notices are what events mean for the fans who are here.
-func (f *Feed) notices(ctx context.Context, events []liveEvent, here func(int64) bool) ([]delivery.Notice, error) {
+func (f *Feed) notices(ctx context.Context, events []liveEvent, here func(int64) bool) ([]live.Notice, error) {
 	var waves, capped []waitlist.WaveRef
 	var ended, messages []int64
 	fans := map[int64]time.Time{} // with the earliest event about them
@@ -144,7 +144,7 @@ func (f *Feed) notices(ctx context.Context, events []liveEvent, here func(int64)
 }
 
 // read returns the unseen events from the cursor on.
-func (f *Feed) read(ctx context.Context, after delivery.Cursor) ([]liveEvent, error) {
+func (f *Feed) read(ctx context.Context, after live.Cursor) ([]liveEvent, error) {
 	from, err := strconv.ParseUint(string(after), 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("feed cursor %q: %w", after, err)
@@ -170,7 +170,7 @@ func (f *Feed) read(ctx context.Context, after delivery.Cursor) ([]liveEvent, er
 
 // waves returns the turns of new waves for the fans who are here, whichever
 // strategy: the members are read once a wave and matched with the sockets.
-func (f *Feed) waves(ctx context.Context, keys []waitlist.WaveRef, now time.Time, here func(int64) bool) ([]delivery.Notice, error) {
+func (f *Feed) waves(ctx context.Context, keys []waitlist.WaveRef, now time.Time, here func(int64) bool) ([]live.Notice, error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
@@ -220,7 +220,7 @@ func (f *Feed) waves(ctx context.Context, keys []waitlist.WaveRef, now time.Time
 	if err := f.s.readLocales(ctx, rows); err != nil {
 		return nil, err
 	}
-	notices := make([]delivery.Notice, len(rows))
+	notices := make([]live.Notice, len(rows))
 	for i := range rows {
 		notices[i] = rows[i].notice()
 	}
@@ -235,11 +235,11 @@ func (i *item) turn(w *waitlist.Wave, m waitlist.Member) {
 	i.state, i.at, i.opens, i.closes, i.window = notifier.StateOpen, opens, &opens, &closes, w.Window
 }
 
-func (i *item) notice() delivery.Notice {
+func (i *item) notice() live.Notice {
 	it := i.item()
-	n := delivery.Notice{FanNo: i.fan, At: i.at, Item: &it}
+	n := live.Notice{FanNo: i.fan, At: i.at, Item: &it}
 	if i.kind == notifier.KindTurn {
-		n.Turn = delivery.TurnKey{OpeningNo: i.ref, EntryNo: i.eno}
+		n.Turn = live.TurnKey{OpeningNo: i.ref, EntryNo: i.eno}
 		n.Closes = *i.closes
 	}
 	return n
@@ -248,8 +248,8 @@ func (i *item) notice() delivery.Notice {
 // standing drops the turns that never were among those that have opened, and
 // makes the others what they are by now. The hub looks itself before it pushes
 // those that have not.
-func (f *Feed) standing(ctx context.Context, notices []delivery.Notice, now time.Time) ([]delivery.Notice, error) {
-	var keys []delivery.TurnKey
+func (f *Feed) standing(ctx context.Context, notices []live.Notice, now time.Time) ([]live.Notice, error) {
+	var keys []live.TurnKey
 	for i := range notices {
 		if !notices[i].At.After(now) {
 			keys = append(keys, notices[i].Turn)
@@ -263,7 +263,7 @@ func (f *Feed) standing(ctx context.Context, notices []delivery.Notice, now time
 		return nil, err
 	}
 	k := 0
-	return slices.DeleteFunc(notices, func(n delivery.Notice) bool {
+	return slices.DeleteFunc(notices, func(n live.Notice) bool {
 		if n.At.After(now) {
 			return false
 		}
@@ -274,7 +274,7 @@ func (f *Feed) standing(ctx context.Context, notices []delivery.Notice, now time
 }
 
 // Standing returns the present state of turns.
-func (f *Feed) Standing(ctx context.Context, keys []delivery.TurnKey) ([]notifier.TurnState, error) {
+func (f *Feed) Standing(ctx context.Context, keys []live.TurnKey) ([]notifier.TurnState, error) {
 	states := make([]notifier.TurnState, len(keys))
 	if len(keys) == 0 {
 		return states, nil
@@ -331,7 +331,7 @@ func (f *Feed) cutShort(ctx context.Context, openings []int64, here func(int64) 
 
 // changes returns, for fans with the time since when something happened to them,
 // the results that came and the turns that changed.
-func (f *Feed) changes(ctx context.Context, fans map[int64]time.Time, now time.Time) ([]delivery.Notice, error) {
+func (f *Feed) changes(ctx context.Context, fans map[int64]time.Time, now time.Time) ([]live.Notice, error) {
 	if len(fans) == 0 {
 		return nil, nil
 	}
@@ -351,16 +351,16 @@ func (f *Feed) changes(ctx context.Context, fans map[int64]time.Time, now time.T
 	if err != nil {
 		return nil, err
 	}
-	var notices []delivery.Notice
+	var notices []live.Notice
 	for i := range items {
 		it := &items[i]
 		if it.changed.Before(fans[it.fan].Add(-time.Second)) {
 			continue
 		}
 		if it.kind == notifier.KindTurn {
-			notices = append(notices, delivery.Notice{
+			notices = append(notices, live.Notice{
 				FanNo: it.fan, At: now, Update: &notifier.Update{ID: it.id, State: it.state},
-				Turn: delivery.TurnKey{OpeningNo: it.ref, EntryNo: it.eno},
+				Turn: live.TurnKey{OpeningNo: it.ref, EntryNo: it.eno},
 			})
 			continue
 		}
@@ -371,7 +371,7 @@ func (f *Feed) changes(ctx context.Context, fans map[int64]time.Time, now time.T
 
 // Backlog returns a fan's newest unread items, oldest first, then the turns to
 // watch: those still to open, and open ones that were read.
-func (f *Feed) Backlog(ctx context.Context, fan int64, limit int) ([]delivery.Notice, error) {
+func (f *Feed) Backlog(ctx context.Context, fan int64, limit int) ([]live.Notice, error) {
 	now, err := f.s.now(ctx)
 	if err != nil {
 		return nil, err
@@ -380,7 +380,7 @@ func (f *Feed) Backlog(ctx context.Context, fan int64, limit int) ([]delivery.No
 	if err != nil {
 		return nil, err
 	}
-	notices := make([]delivery.Notice, 0, len(unread))
+	notices := make([]live.Notice, 0, len(unread))
 	for i := len(unread) - 1; i >= 0; i-- {
 		notices = append(notices, unread[i].notice())
 	}
@@ -401,9 +401,9 @@ func (f *Feed) Backlog(ctx context.Context, fan int64, limit int) ([]delivery.No
 // upcoming returns a fan's turns that have not opened: the turns as they will be
 // at the last moment that a decision may have planned, less those of now. By that
 // moment a short one is over again.
-func (f *Feed) upcoming(ctx context.Context, fan int64, now time.Time) ([]delivery.Notice, error) {
+func (f *Feed) upcoming(ctx context.Context, fan int64, now time.Time) ([]live.Notice, error) {
 	items, err := planOnce(ctx, f.s, scanItem, upcomingSQL, []int64{fan}, now.Add(planned), now)
-	notices := make([]delivery.Notice, len(items))
+	notices := make([]live.Notice, len(items))
 	for i := range items {
 		items[i].state = notifier.StateOpen
 		notices[i] = items[i].notice()

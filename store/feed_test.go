@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 	"fanline/store"
 	"fanline/waitlist"
 )
@@ -17,7 +17,7 @@ import (
 type viewer struct {
 	b     *bench
 	feed  *store.Feed
-	after delivery.Cursor
+	after live.Cursor
 	here  present
 }
 
@@ -42,14 +42,14 @@ func (v *viewer) look() []string {
 	return v.words(v.news())
 }
 
-func (v *viewer) news() []delivery.Notice {
+func (v *viewer) news() []live.Notice {
 	v.b.t.Helper()
 	news, err := v.feed.News(v.b.t.Context(), v.after, v.here)
 	must(v.b.t, err)
 	v.after = news.Next
 	for _, s := range news.Shared {
 		for _, no := range s.Fans {
-			news.Notices = append(news.Notices, delivery.Notice{FanNo: no, At: s.At, Item: s.Item})
+			news.Notices = append(news.Notices, live.Notice{FanNo: no, At: s.At, Item: s.Item})
 		}
 	}
 	return news.Notices
@@ -69,7 +69,7 @@ func (v *viewer) want(want ...string) {
 }
 
 // words are notices as "fan id state", sorted, with + for one that is still to come.
-func (v *viewer) words(notices []delivery.Notice) (words []string) {
+func (v *viewer) words(notices []live.Notice) (words []string) {
 	now := v.b.time()
 	for _, n := range notices {
 		w := v.here[n.FanNo]

@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 )
 
 // Lines is what one hub reads of the places in line. Its methods are called from
@@ -39,7 +39,7 @@ const startBefore = 10_000
 
 // Changes returns what was committed since the call before: changes of entries from
 // their log, and joins, which have no row there, from the events.
-func (l *Lines) Changes(ctx context.Context, anew bool) (c delivery.LineChanges, err error) {
+func (l *Lines) Changes(ctx context.Context, anew bool) (c live.LineChanges, err error) {
 	if anew {
 		*l = Lines{s: l.s}
 	}
@@ -77,7 +77,7 @@ func (l *Lines) Changes(ctx context.Context, anew bool) (c delivery.LineChanges,
 // changesRead are the results of Changes, and what is seen with them.
 type changesRead struct {
 	to         linesRead
-	changed    []delivery.LineChange
+	changed    []live.LineChange
 	fresh      []int64 // events of joins
 	log, joins map[int64]struct{}
 }
@@ -89,7 +89,7 @@ func (l *Lines) take(results pgx.BatchResults, from linesRead) (r changesRead, e
 		}
 	}()
 	r.to = from
-	logged, err := numbered(results, func(row pgx.CollectableRow, id *int64) (x delivery.LineChange, err error) {
+	logged, err := numbered(results, func(row pgx.CollectableRow, id *int64) (x live.LineChange, err error) {
 		err = row.Scan(id, &x.Block.ShowNo, &x.EntryNo, &x.Block.Block, &x.Moved)
 		return x, err
 	})
@@ -169,19 +169,19 @@ func (l *Lines) from(ctx context.Context) (linesRead, error) {
 }
 
 // Entries returns the entries in line of fans.
-func (l *Lines) Entries(ctx context.Context, fans []int64) ([]delivery.LineEntry, error) {
+func (l *Lines) Entries(ctx context.Context, fans []int64) ([]live.LineEntry, error) {
 	rows, err := l.s.pool.Query(ctx, `
 		SELECT e.fan_no, e.eno, e.place, e.show_no, e.place >> $2, s.show_id, e.state = 'waiting' AND NOT e.dormant
 		FROM entries e JOIN shows s USING (show_no)
 		WHERE e.fan_no = ANY($1) AND e.state IN ('waiting', 'holding') AND NOT s.cancelled`, fans, blockBits)
-	return all(rows, err, func(row pgx.CollectableRow) (e delivery.LineEntry, err error) {
+	return all(rows, err, func(row pgx.CollectableRow) (e live.LineEntry, err error) {
 		err = row.Scan(&e.FanNo, &e.EntryNo, &e.Place, &e.Block.ShowNo, &e.Block.Block, &e.ShowID, &e.Active)
 		return e, err
 	})
 }
 
 // Before sums the counts of the blocks before each.
-func (l *Lines) Before(ctx context.Context, blocks []delivery.LineBlock) (map[delivery.LineBlock]int64, error) {
+func (l *Lines) Before(ctx context.Context, blocks []live.LineBlock) (map[live.LineBlock]int64, error) {
 	shows, numbers := columnsOfBlocks(blocks)
 	rows, err := l.s.pool.Query(ctx, `
 		WITH ask AS (SELECT * FROM unnest($1::int[], $2::bigint[]) a (show_no, block)),
@@ -195,15 +195,15 @@ func (l *Lines) Before(ctx context.Context, blocks []delivery.LineBlock) (map[de
 	if err != nil {
 		return nil, err
 	}
-	before := make(map[delivery.LineBlock]int64, len(blocks))
-	var at delivery.LineBlock
+	before := make(map[live.LineBlock]int64, len(blocks))
+	var at live.LineBlock
 	var n int64
 	_, err = pgx.ForEachRow(rows, []any{&at.ShowNo, &at.Block, &n}, func() error { before[at] = n; return nil })
 	return before, err
 }
 
 // Active reads the places of those active in each block.
-func (l *Lines) Active(ctx context.Context, blocks []delivery.LineBlock) (map[delivery.LineBlock][]int64, error) {
+func (l *Lines) Active(ctx context.Context, blocks []live.LineBlock) (map[live.LineBlock][]int64, error) {
 	shows, numbers := columnsOfBlocks(blocks)
 	rows, err := l.s.pool.Query(ctx, `
 		SELECT a.show_no, a.block,
@@ -214,8 +214,8 @@ func (l *Lines) Active(ctx context.Context, blocks []delivery.LineBlock) (map[de
 	if err != nil {
 		return nil, err
 	}
-	active := make(map[delivery.LineBlock][]int64, len(blocks))
-	var at delivery.LineBlock
+	active := make(map[live.LineBlock][]int64, len(blocks))
+	var at live.LineBlock
 	var places []int64
 	_, err = pgx.ForEachRow(rows, []any{&at.ShowNo, &at.Block, &places}, func() error {
 		active[at] = places
@@ -225,11 +225,11 @@ func (l *Lines) Active(ctx context.Context, blocks []delivery.LineBlock) (map[de
 	return active, err
 }
 
-func columnsOfBlocks(blocks []delivery.LineBlock) (shows []int32, numbers []int64) {
+func columnsOfBlocks(blocks []live.LineBlock) (shows []int32, numbers []int64) {
 	for _, b := range blocks {
 		shows, numbers = append(shows, b.ShowNo), append(numbers, b.Block)
 	}
 	return shows, numbers
 }
 
-var _ delivery.Lines = (*Lines)(nil)
+var _ live.Lines = (*Lines)(nil)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 	"fanline/notifier"
 )
 
@@ -30,17 +30,17 @@ func (e *liveEvent) messagesFor(here func(int64) bool) (nos []int64) {
 
 // messages are the notices of messages that may still be shown, whether or not
 // they are in the inbox.
-func (f *Feed) messages(ctx context.Context, nos []int64, now time.Time) ([]delivery.Notice, error) {
+func (f *Feed) messages(ctx context.Context, nos []int64, now time.Time) ([]live.Notice, error) {
 	if len(nos) == 0 {
 		return nil, nil
 	}
 	list, err := f.s.Messages(ctx, nos)
-	var notices []delivery.Notice
+	var notices []live.Notice
 	for i := range list {
 		m := &list[i]
-		live := m.Channels == nil || slices.Contains(m.Channels, notifier.Live)
-		if live && !m.Erased && m.ExpiresAt.After(now) {
-			notices = append(notices, delivery.Notice{FanNo: m.FanNo, At: time.Time(m.Item.CreatedAt), Item: &m.Item})
+		shown := m.Channels == nil || slices.Contains(m.Channels, notifier.Live)
+		if shown && !m.Erased && m.ExpiresAt.After(now) {
+			notices = append(notices, live.Notice{FanNo: m.FanNo, At: time.Time(m.Item.CreatedAt), Item: &m.Item})
 		}
 	}
 	return notices, err

@@ -8,14 +8,14 @@ import (
 	"strconv"
 	"time"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 )
 
 // unseenFor is how long a transaction of ours may have been open that we may not
 // look at.
 const unseenFor = time.Minute
 
-// momentSQL is one row of a delivery.Moment. All of it is open to an ordinary role:
+// momentSQL is one row of a live.Moment. All of it is open to an ordinary role:
 // but sessions of other roles hide their transactions, and so do all where
 // track_activities is off. Whoever writes items reads their time after the
 // transaction's start.
@@ -40,8 +40,8 @@ func (r *momentRow) fields() []any {
 	return []any{&r.system, &r.database, &r.timeline, &r.at, &r.unseen}
 }
 
-func (r *momentRow) moment() delivery.Moment {
-	m := delivery.Moment{At: r.at.UTC()}
+func (r *momentRow) moment() live.Moment {
+	m := live.Moment{At: r.at.UTC()}
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.BigEndian, r.system) // never fails
 	_ = binary.Write(h, binary.BigEndian, r.database)
@@ -57,7 +57,7 @@ func (r *momentRow) moment() delivery.Moment {
 }
 
 // moment reads where the database stands.
-func (s *Store) moment(ctx context.Context) (delivery.Moment, error) {
+func (s *Store) moment(ctx context.Context) (live.Moment, error) {
 	var r momentRow
 	err := s.pool.QueryRow(ctx, momentSQL).Scan(r.fields()...)
 	return r.moment(), err

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 	"fanline/waitlist"
 )
 
@@ -15,7 +15,7 @@ import (
 // by the same blocks, or this does not compile.
 const blockBits = 10
 
-var _ [delivery.LineBlockPlaces]struct{} = [1 << blockBits]struct{}{}
+var _ [live.LineBlockPlaces]struct{} = [1 << blockBits]struct{}{}
 
 // sumBits are the widths of line_sums, in bits of a place: each row of a width adds
 // up 32 of the one below, and the widest is the whole line.

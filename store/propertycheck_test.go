@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 	"fanline/notifier"
 	"fanline/waitlist"
 )
@@ -104,7 +104,7 @@ func (p *play) checkSeats(t *rapid.T) {
 		t.Fatal(err)
 	}
 	var want []string
-	live := map[string]bool{}
+	open := map[string]bool{}
 	for _, o := range p.openings {
 		for _, s := range o.seats {
 			if !o.labelled {
@@ -112,10 +112,10 @@ func (p *play) checkSeats(t *rapid.T) {
 			}
 			want = append(want, o.id+" "+s.label+" "+s.state)
 			if s.state == "free" || s.state == "held" {
-				if live[s.label] {
+				if open[s.label] {
 					t.Fatalf("seat %s is live in two openings", s.label)
 				}
-				live[s.label] = true
+				open[s.label] = true
 			}
 		}
 	}
@@ -290,7 +290,7 @@ func (p *play) checkOrder(t *rapid.T) {
 
 // checkStanding asks for the present state of every turn at once.
 func (p *play) checkStanding(t *rapid.T) {
-	var keys []delivery.TurnKey
+	var keys []live.TurnKey
 	var want []notifier.TurnState
 	for _, o := range p.openings {
 		for i := range p.entries {
@@ -299,7 +299,7 @@ func (p *play) checkStanding(t *rapid.T) {
 			if x == nil {
 				continue
 			}
-			keys = append(keys, delivery.TurnKey{OpeningNo: o.no, EntryNo: int64(i + 1)})
+			keys = append(keys, live.TurnKey{OpeningNo: o.no, EntryNo: int64(i + 1)})
 			state := p.items(e)[notifier.TurnID("s", o.id)].State
 			if p.phase(o, x) == waitlist.PhaseUpcoming {
 				state = notifier.StateOpen

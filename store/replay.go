@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 	"fanline/notifier"
 )
 
@@ -14,7 +14,7 @@ import (
 const turnsMost = 1000
 
 // Replay returns a page of what a fan missed. It asks once, whatever the page.
-func (f *Feed) Replay(ctx context.Context, fan int64, s delivery.Span) (delivery.Missed, error) {
+func (f *Feed) Replay(ctx context.Context, fan int64, s live.Span) (live.Missed, error) {
 	if s.Page != nil {
 		return f.nextPage(ctx, fan, s)
 	}
@@ -22,7 +22,7 @@ func (f *Feed) Replay(ctx context.Context, fan int64, s delivery.Span) (delivery
 }
 
 // nextPage returns items in order of time and id, whatever row they come from.
-func (f *Feed) nextPage(ctx context.Context, fan int64, s delivery.Span) (m delivery.Missed, err error) {
+func (f *Feed) nextPage(ctx context.Context, fan int64, s live.Span) (m live.Missed, err error) {
 	items, err := planOnce(ctx, f.s, func(row pgx.CollectableRow) (i item, err error) {
 		err = i.scan(row, &m.Total)
 		return i, err
@@ -72,7 +72,7 @@ type missedItem struct {
 	live    bool
 }
 
-func (f *Feed) firstPage(ctx context.Context, fan int64, s delivery.Span) (m delivery.Missed, err error) {
+func (f *Feed) firstPage(ctx context.Context, fan int64, s live.Span) (m live.Missed, err error) {
 	most := s.Limit + turnsMost
 	found, err := planOnce(ctx, f.s, func(row pgx.CollectableRow) (i missedItem, err error) {
 		err = i.scan(row, &i.missed, &i.of, &i.nth, &i.since, &i.live)
@@ -87,7 +87,7 @@ func (f *Feed) firstPage(ctx context.Context, fan int64, s delivery.Span) (m del
 
 // addTo adds what the row is: a missed item, a turn that changed, one that still
 // may, one to come.
-func (i *missedItem) addTo(m *delivery.Missed, s delivery.Span) {
+func (i *missedItem) addTo(m *live.Missed, s live.Span) {
 	n := i.notice()
 	if i.missed {
 		m.Total = i.of
@@ -96,7 +96,7 @@ func (i *missedItem) addTo(m *delivery.Missed, s delivery.Span) {
 		}
 	}
 	if i.since != nil && i.since.After(s.Since) {
-		m.Turns = append(m.Turns, delivery.Notice{
+		m.Turns = append(m.Turns, live.Notice{
 			FanNo: i.fan, At: n.At, Closes: n.Closes, Turn: n.Turn,
 			Update: &notifier.Update{ID: n.Item.ID, State: i.state},
 		})

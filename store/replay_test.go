@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 	"fanline/notifier"
 	"fanline/store"
 	"fanline/store/storetest"
@@ -247,7 +247,7 @@ func (b *bench) missed(fan string, since, until time.Time) (got []string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	m, err := feed.Replay(b.t.Context(), no, delivery.Span{Since: since, Until: until, Limit: 10})
+	m, err := feed.Replay(b.t.Context(), no, live.Span{Since: since, Until: until, Limit: 10})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -359,7 +359,7 @@ func TestAReplayIsReadInPagesOfTimeAndID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	span := delivery.Span{Until: askingClock{b}.Now(), Limit: 3}
+	span := live.Span{Until: askingClock{b}.Now(), Limit: 3}
 	var got []string
 	for left := 20; left > 0; left -= 3 {
 		m, err := feed.Replay(t.Context(), no, span)

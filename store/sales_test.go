@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 	"fanline/notifier"
 	"fanline/waitlist"
 )
@@ -100,8 +100,8 @@ func (b *bench) wantStanding(show, opening string, want map[string]notifier.Turn
 	o, err := b.Opening(b.t.Context(), at(show, opening))
 	must(b.t, err)
 	for fan, state := range want {
-		key := delivery.TurnKey{OpeningNo: o.No, EntryNo: b.entry(show, fan).No}
-		got, err := b.store.Feed().Standing(b.t.Context(), []delivery.TurnKey{key})
+		key := live.TurnKey{OpeningNo: o.No, EntryNo: b.entry(show, fan).No}
+		got, err := b.store.Feed().Standing(b.t.Context(), []live.TurnKey{key})
 		must(b.t, err)
 		if got[0] != state {
 			b.t.Errorf("standing of %s at %s: %q, want %q", fan, opening, got[0], state)

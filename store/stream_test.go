@@ -14,7 +14,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/jackc/pgx/v5"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 	"fanline/sim"
 	"fanline/waitlist"
 )
@@ -23,7 +23,7 @@ import (
 // several on one database, each an instance.
 type stream struct {
 	b   *bench
-	hub *delivery.Hub
+	hub *live.Hub
 	url string
 }
 
@@ -31,7 +31,7 @@ func (b *bench) stream() *stream {
 	b.t.Helper()
 	s := &stream{b: b}
 	var err error
-	s.hub, err = delivery.NewHub(delivery.HubConfig{
+	s.hub, err = live.NewHub(live.HubConfig{
 		Feed: b.store.Feed(), Lines: b.store.Lines(), Clock: askingClock{b}, Acts: idle{}, Log: slog.New(slog.DiscardHandler),
 		Verify:    func(context.Context, string) (string, time.Time, error) { return "", time.Time{}, nil },
 		LookEvery: 50 * time.Millisecond,
@@ -61,7 +61,7 @@ func (s *stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	s.hub.Serve(r.Context(), ws, delivery.Session{
+	s.hub.Serve(r.Context(), ws, live.Session{
 		FanID: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), After: r.URL.Query().Get("after"),
 	})
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 )
 
 // The document of the stream is made once, of the types that the hub encodes and
@@ -95,10 +95,10 @@ func (s *Server) makeAsyncAPI() asyncDocument {
 	}
 	for _, side := range []struct {
 		id, action, summary string
-		frames              []delivery.FrameType
+		frames              []live.FrameType
 	}{
-		{"toFan", "send", "What the server sends.", delivery.ServerFrames()},
-		{"fromFan", "receive", "What the client may send.", delivery.ClientFrames()},
+		{"toFan", "send", "What the server sends.", live.ServerFrames()},
+		{"fromFan", "receive", "What the client may send.", live.ClientFrames()},
 	} {
 		op := asyncOperation{
 			Action: side.action, Summary: side.summary, Channel: ref("#/channels/stream"),
@@ -120,7 +120,7 @@ func (s *Server) makeAsyncAPI() asyncDocument {
 }
 
 // payload is the schema of a frame, whose type is its name alone.
-func payload(registry huma.Registry, f delivery.FrameType) asyncRef {
+func payload(registry huma.Registry, f live.FrameType) asyncRef {
 	to := registry.Schema(reflect.TypeOf(f.Form), true, "").Ref
 	registry.SchemaFromRef(to).Properties["type"].Enum = []any{f.Name}
 	return ref(to)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 )
 
 func TestTheStreamsDocumentHasEveryFrameOfTheHub(t *testing.T) {
@@ -40,7 +40,7 @@ func TestTheStreamsDocumentHasEveryFrameOfTheHub(t *testing.T) {
 		t.Errorf("version %q, address %q", doc.AsyncAPI, doc.Channels["stream"].Address)
 	}
 	var all []string
-	for id, frames := range map[string][]delivery.FrameType{"toFan": delivery.ServerFrames(), "fromFan": delivery.ClientFrames()} {
+	for id, frames := range map[string][]live.FrameType{"toFan": live.ServerFrames(), "fromFan": live.ClientFrames()} {
 		op := doc.Operations[id]
 		for i, f := range frames {
 			all = append(all, f.Name)

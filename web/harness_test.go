@@ -16,8 +16,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/golang-jwt/jwt/v5"
 
-	"fanline/delivery"
 	netdial "fanline/delivery/dial"
+	"fanline/delivery/live"
 	"fanline/fanout"
 	"fanline/notifier"
 	"fanline/waitlist"
@@ -32,7 +32,7 @@ const (
 type fakeStream struct {
 	mu       sync.Mutex
 	full     bool
-	sessions []delivery.Session
+	sessions []live.Session
 }
 
 func (f *fakeStream) Full() bool {
@@ -41,7 +41,7 @@ func (f *fakeStream) Full() bool {
 	return f.full
 }
 
-func (f *fakeStream) Serve(ctx context.Context, ws *websocket.Conn, s delivery.Session) {
+func (f *fakeStream) Serve(ctx context.Context, ws *websocket.Conn, s live.Session) {
 	f.mu.Lock()
 	f.sessions = append(f.sessions, s)
 	f.mu.Unlock()

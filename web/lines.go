@@ -6,13 +6,13 @@ import (
 
 	"github.com/coder/websocket"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 	"fanline/waitlist"
 )
 
 var (
 	_ Lines  = (*waitlist.Service)(nil)
-	_ Stream = (*delivery.Hub)(nil)
+	_ Stream = (*live.Hub)(nil)
 )
 
 // Lines is the line and its rules as the calls use them. *waitlist.Service is one.
@@ -55,12 +55,12 @@ type Lines interface {
 	Extend(ctx context.Context, id string, by time.Duration) (waitlist.Claim, error)
 }
 
-// Stream is the hub of live sockets as the stream's call uses it. *delivery.Hub
+// Stream is the hub of live sockets as the stream's call uses it. *live.Hub
 // is one.
 type Stream interface {
 	// Full says that a new connection would be turned away, now or for good.
 	Full() bool
 	// Serve lives a connection: it returns when the socket has ended, and always
 	// ends it.
-	Serve(ctx context.Context, ws *websocket.Conn, s delivery.Session)
+	Serve(ctx context.Context, ws *websocket.Conn, s live.Session)
 }

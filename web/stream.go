@@ -12,7 +12,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/danielgtaylor/huma/v2"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 	"fanline/waitlist"
 )
 
@@ -47,15 +47,15 @@ func (s *Server) streamCalls() {
 // streamDescription lists the frames; asyncapi.json has their fields.
 func streamDescription() string {
 	var b strings.Builder
-	list := func(head string, frames []delivery.FrameType) {
+	list := func(head string, frames []live.FrameType) {
 		b.WriteString("\n\n" + head + "\n")
 		for _, f := range frames {
 			b.WriteString("\n" + f.Example + "\n" + f.Text + "\n")
 		}
 	}
 	b.WriteString(streamText + " Their fields are in asyncapi.json.")
-	list("The server sends:", delivery.ServerFrames())
-	list("The client may send:", delivery.ClientFrames())
+	list("The server sends:", live.ServerFrames())
+	list("The client may send:", live.ClientFrames())
 	b.WriteString("\n" + streamCodes)
 	return b.String()
 }
@@ -84,7 +84,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	m := metaOf(r.Context())
 	// The request's context has no meaning after the upgrade; the hub bounds
 	// frames and ends the connection.
-	s.cfg.Stream.Serve(context.WithoutCancel(r.Context()), conn, delivery.Session{
+	s.cfg.Stream.Serve(context.WithoutCancel(r.Context()), conn, live.Session{
 		FanID: m.fan, Expires: m.expires, After: r.URL.Query().Get("after"),
 	})
 }

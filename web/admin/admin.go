@@ -83,7 +83,7 @@ type Admin struct {
 	records Records
 	engine  Engine
 	jobs    http.Handler
-	live    *live
+	live    *liveBoard
 	users   *Users
 	pages   *pages
 	log     *slog.Logger
@@ -128,7 +128,7 @@ func New(cfg Config) (*Admin, error) {
 	if a.pages, err = loadPages(navPages(cfg.Jobs != nil)); err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
 	}
-	a.live = newLive(a.boardHTML, a.log)
+	a.live = newLiveBoard(a.boardHTML, a.log)
 	a.guard.SetDenyHandler(http.HandlerFunc(a.crossOrigin))
 	a.route()
 	return a, nil

@@ -32,9 +32,9 @@ const (
 // parts are pieces of a page as HTML, by their names.
 type parts map[string]string
 
-// live has one goroutine that reads the overview, while somebody looks at it, and
+// liveBoard has one goroutine that reads the overview, while somebody looks at it, and
 // hands it to all who do. A stream is the goroutine of its request.
-type live struct {
+type liveBoard struct {
 	read  func(ctx context.Context) (parts, error)
 	every time.Duration
 	log   *slog.Logger
@@ -56,13 +56,13 @@ type viewer struct {
 	check chan struct{} // look at the session
 }
 
-func newLive(read func(context.Context) (parts, error), log *slog.Logger) *live {
-	return &live{read: read, every: liveEvery, log: log, end: make(chan struct{}), viewers: map[*viewer]bool{}}
+func newLiveBoard(read func(context.Context) (parts, error), log *slog.Logger) *liveBoard {
+	return &liveBoard{read: read, every: liveEvery, log: log, end: make(chan struct{}), viewers: map[*viewer]bool{}}
 }
 
 // stop ends the streams and waits for them and for the reader. It may be called
 // twice.
-func (l *live) stop() {
+func (l *liveBoard) stop() {
 	l.mu.Lock()
 	if !l.stopped {
 		l.stopped = true
@@ -74,7 +74,7 @@ func (l *live) stop() {
 
 var errNoStream = errors.New("no stream")
 
-func (l *live) join() (*viewer, error) {
+func (l *liveBoard) join() (*viewer, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stopped || len(l.viewers) >= liveMost {
@@ -93,7 +93,7 @@ func (l *live) join() (*viewer, error) {
 	return v, nil
 }
 
-func (l *live) leave(v *viewer) {
+func (l *liveBoard) leave(v *viewer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.viewers, v)
@@ -104,7 +104,7 @@ func (l *live) leave(v *viewer) {
 	l.run.Done()
 }
 
-func (l *live) readLoop(ctx context.Context) {
+func (l *liveBoard) readLoop(ctx context.Context) {
 	tick := time.NewTicker(l.every)
 	defer tick.Stop()
 	for {
@@ -119,7 +119,7 @@ func (l *live) readLoop(ctx context.Context) {
 	}
 }
 
-func (l *live) readOnce(ctx context.Context) {
+func (l *liveBoard) readOnce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	got, err := l.read(ctx)
@@ -138,7 +138,7 @@ func (l *live) readOnce(ctx context.Context) {
 }
 
 // recheck has every stream look at its session now.
-func (l *live) recheck() {
+func (l *liveBoard) recheck() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for v := range l.viewers {
@@ -146,7 +146,7 @@ func (l *live) recheck() {
 	}
 }
 
-func (l *live) newest() parts {
+func (l *liveBoard) newest() parts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.latest

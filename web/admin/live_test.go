@@ -134,7 +134,7 @@ func TestWatchingKeepsNoSessionAlive(t *testing.T) {
 func TestStopEndsEveryStreamAndTakesNoNewOne(t *testing.T) {
 	t.Parallel()
 	var reads atomic.Int64
-	l := newLive(func(context.Context) (parts, error) { reads.Add(1); return parts{"a": "b"}, nil }, nil)
+	l := newLiveBoard(func(context.Context) (parts, error) { reads.Add(1); return parts{"a": "b"}, nil }, nil)
 	l.every = time.Hour
 	var viewers []*viewer
 	for range liveMost {

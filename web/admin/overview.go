@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fanline/delivery"
+	"fanline/delivery/live"
 	"fanline/notifier"
 	"fanline/waitlist"
 )
@@ -20,7 +21,7 @@ type Engine interface {
 	Providers(ctx context.Context) []Provider
 	// Instances are the processes that serve now, as far as they are known where
 	// there is an error.
-	Instances(ctx context.Context) ([]delivery.InstanceFigures, error)
+	Instances(ctx context.Context) ([]live.InstanceFigures, error)
 }
 
 // Provider is the state of a channel's provider in this process.
@@ -314,11 +315,11 @@ func providerState(p *Provider) (shows, words string) {
 }
 
 type instanceRow struct {
-	delivery.InstanceFigures
+	live.InstanceFigures
 	Width int
 }
 
-func (b *board) instanceRows(list []delivery.InstanceFigures) {
+func (b *board) instanceRows(list []live.InstanceFigures) {
 	most := 1
 	for _, i := range list {
 		most = max(most, i.Sockets)

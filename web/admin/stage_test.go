@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"fanline/delivery"
+	"fanline/delivery/live"
 	"fanline/notifier"
 	"fanline/ratelimit"
 	"fanline/waitlist"
@@ -52,8 +53,8 @@ func (stagedEngine) Providers(context.Context) []Provider {
 	}
 }
 
-func (stagedEngine) Instances(context.Context) ([]delivery.InstanceFigures, error) {
-	return []delivery.InstanceFigures{
+func (stagedEngine) Instances(context.Context) ([]live.InstanceFigures, error) {
+	return []live.InstanceFigures{
 		{Name: "3f9c01d2a7b45e68", Fans: 21_408, Sockets: 22_010, Own: true}, {Name: "b1d2ce09f3774a10", Fans: 19_800, Sockets: 19_967},
 	}, nil
 }

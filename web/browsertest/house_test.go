@@ -15,7 +15,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"fanline/delivery"
+	"fanline/delivery/live"
 	"fanline/fanout"
 	"fanline/notifier"
 	"fanline/store"
@@ -69,7 +69,7 @@ type instance struct {
 	fanout   *fanout.Fanout
 	deadline *waitlist.Clock
 	lines    *waitlist.Service
-	hub      *delivery.Hub
+	hub      *live.Hub
 	http     *http.Server
 	served   chan struct{}
 }
@@ -107,7 +107,7 @@ func (h *house) open(addr string) {
 	in.deadline = waitlist.NewClock(in.store, log, in.fanout.Decided)
 	in.lines = waitlist.NewService(in.store, in.deadline, in.fanout.Changed)
 	fans := must(web.NewTokenVerifier(web.FanAuth{Secret: fanSecret}, log))(h.t)
-	in.hub = must(delivery.NewHub(delivery.HubConfig{
+	in.hub = must(live.NewHub(live.HubConfig{
 		Feed: in.store.Feed(), Lines: in.store.Lines(), Clock: in.clock, Acts: acts{in}, Verify: fans.Verify, Log: log,
 	}))(h.t)
 	announcer := fanout.Announcer{Store: in.store, Fanout: in.fanout}

@@ -16,8 +16,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/golang-jwt/jwt/v5"
 
-	"fanline/delivery"
 	"fanline/delivery/dial"
+	"fanline/delivery/live"
 	"fanline/fanout"
 	"fanline/notifier"
 	"fanline/store"
@@ -68,7 +68,7 @@ type noStream struct{}
 
 func (noStream) Full() bool { return true }
 
-func (noStream) Serve(context.Context, *websocket.Conn, delivery.Session) {}
+func (noStream) Serve(context.Context, *websocket.Conn, live.Session) {}
 
 type nobody struct{}
 
