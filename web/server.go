@@ -224,6 +224,8 @@ func (s *Server) route() error {
 	}
 	if s.cfg.Demo != nil {
 		s.router.Mount("/demo", s.cfg.Demo)
+		// Somebody typed the address alone into a browser.
+		s.router.Method(http.MethodGet, "/", http.RedirectHandler("/demo", http.StatusFound))
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func TestOnTheFanPageScriptInAnyTextIsText(t *testing.T) {
 	h.show("club", "Name "+evil, "Venue "+evil, time.Minute)
 	h.join("club", "ada", "f|a@b:c+1")
 	choose := newChrome(t)
-	choose.to(h.url + "/demo")
+	choose.to(h.url + "/")
 	choose.sees("Name " + evil)
 	c := h.fanPage("ada")
 	h.free("club", "o1")
