@@ -184,8 +184,8 @@ type tokenCommand struct {
 
 // Run prints a token.
 func (t *tokenCommand) Run() error {
-	if err := waitlist.CheckFanID("--fan", t.Fan); err != nil {
-		return err
+	if err := waitlist.CheckFanID("the id", t.Fan); err != nil {
+		return &badConfig{"--fan", err.Error()}
 	}
 	secret := t.Secret
 	if secret == "" {

@@ -48,11 +48,23 @@ func (m *NewMessage) Key(apiKey string, fanNo int64) (DedupKey, time.Duration) {
 	if m.DedupKey != "" {
 		return sha256.Sum256(fmt.Appendf(nil, "key %q %d %q", apiKey, fanNo, m.DedupKey)), keyLasts
 	}
-	var data bytes.Buffer
-	if m.Data != nil && json.Compact(&data, m.Data) != nil {
-		data.Write(m.Data)
+	return sha256.Sum256(fmt.Appendf(nil, "hash %q %d %q %q %q %q", apiKey, fanNo, m.Type, m.Title, m.Body, m.sameData())), hashLasts
+}
+
+// sameData is the data written in one way, whatever the order of its fields, which
+// many languages shuffle, and its spaces.
+func (m *NewMessage) sameData() []byte {
+	var fields any
+	dec := json.NewDecoder(bytes.NewReader(m.Data))
+	dec.UseNumber() // a float would make long numbers equal
+	if m.Data == nil || dec.Decode(&fields) != nil {
+		return m.Data
 	}
-	return sha256.Sum256(fmt.Appendf(nil, "hash %q %d %q %q %q %q", apiKey, fanNo, m.Type, m.Title, m.Body, data.Bytes())), hashLasts
+	same, err := json.Marshal(fields)
+	if err != nil {
+		return m.Data
+	}
+	return same
 }
 
 // Accepted is a message that was taken in: a new one, or the first one again.

@@ -56,7 +56,7 @@ func stillHeld(c *waitlist.Claim, wish waitlist.ClaimState, now time.Time) (same
 	case c.State == waitlist.ClaimReleased:
 		return false, waitlist.Refuse(waitlist.TurnOver, "the claim was released")
 	}
-	return false, waitlist.Refuse(waitlist.TurnOver, "the hold ended at %s", c.ExpiresAt.UTC().Format(time.RFC3339))
+	return false, waitlist.Refuse(waitlist.TurnOver, "the hold ended at %s", c.ExpiresAt.UTC().Format("2006-01-02T15:04:05.000Z"))
 }
 
 // Confirm makes a hold a purchase and ends the fan's other turns in the show.

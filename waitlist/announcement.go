@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
-	"strings"
 	"time"
 )
 
@@ -50,11 +49,6 @@ func (a *NewAnnouncement) Check() error {
 		return err
 	}
 	return CheckData("data", a.Data)
-}
-
-// CheckLines is CheckText for a text that may have several lines.
-func CheckLines(field, s string, required bool, limit int) error {
-	return CheckText(field, strings.ReplaceAll(s, "\n", " "), required, limit)
 }
 
 // CheckData returns an Error that names field unless data is nil or a JSON object

@@ -40,11 +40,20 @@ func checkID(field, id, allowed, words string) error {
 	return nil
 }
 
-// CheckText returns an Error that names field when s is empty where it is
+// CheckText returns an Error that names field when s is empty or blank where it is
 // required, longer than limit characters, not UTF-8, or holds control characters
 // (which would end up in headers of mail and in logs).
 func CheckText(field, s string, required bool, limit int) error {
-	if s == "" && required {
+	return checkText(field, s, required, limit, "")
+}
+
+// CheckLines is CheckText for a text that may have several lines.
+func CheckLines(field, s string, required bool, limit int) error {
+	return checkText(field, s, required, limit, "\n")
+}
+
+func checkText(field, s string, required bool, limit int, allowed string) error {
+	if required && strings.TrimSpace(s) == "" {
 		return Wrong(field, "%s is required", field)
 	}
 	if !utf8.ValidString(s) {
@@ -54,8 +63,12 @@ func CheckText(field, s string, required bool, limit int) error {
 		return Wrong(field, "%s has %d characters; at most %d are allowed", field, n, limit)
 	}
 	for _, r := range s {
-		if r < ' ' || r == 0x7f {
+		switch control := r < ' ' || r == 0x7f; {
+		case !control || strings.ContainsRune(allowed, r):
+		case allowed == "":
 			return Wrong(field, "%s holds a control character; remove line breaks and tabs", field)
+		default:
+			return Wrong(field, "%s holds a control character; lines end with \\n alone, and there are no tabs", field)
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@ type Announcement struct {
 
 // AnnouncementRequest is a message to everyone in a show's line.
 type AnnouncementRequest struct {
-	ID       string         `json:"id,omitempty" maxLength:"64" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$" example:"doors-at-eight" doc:"The same again is the same announcement. Without one, one is made."`
+	ID       *string        `json:"id,omitempty" nullable:"true" maxLength:"64" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$" example:"doors-at-eight" doc:"The same again is the same announcement. Without one, one is made."`
 	Title    string         `json:"title" minLength:"1" maxLength:"200"`
 	Body     string         `json:"body" minLength:"1" maxLength:"4000" doc:"May have several lines."`
 	Data     map[string]any `json:"data,omitempty" nullable:"true" doc:"For the fan app: at most 4 KiB."`
@@ -32,14 +32,21 @@ type AnnouncementRequest struct {
 
 // announcement is an AnnouncementRequest as it is read.
 type announcement struct {
-	ID       string          `json:"id"`
+	ID       *string         `json:"id"`
 	Title    string          `json:"title"`
 	Body     string          `json:"body"`
 	Data     json.RawMessage `json:"data"`
 	Channels []string        `json:"channels"`
 }
 
-func (a *announcement) announcement() waitlist.NewAnnouncement { return waitlist.NewAnnouncement(*a) }
+func (a *announcement) announcement() (waitlist.NewAnnouncement, error) {
+	n := waitlist.NewAnnouncement{Title: a.Title, Body: a.Body, Data: a.Data, Channels: a.Channels}
+	if a.ID == nil {
+		return n, nil
+	}
+	n.ID = *a.ID
+	return n, waitlist.CheckID("id", n.ID) // an empty one is a mistake, and not the wish for another
+}
 
 func (s *Server) announcementCalls() {
 	call(s, accepting(doc("Messages", "POST", "/v1/shows/{show}/announcements", "announce", "Tell everyone in a show's line", 400, 404, 409, 410, 413, 415)), s.announce)
@@ -51,11 +58,15 @@ type announce struct {
 }
 
 func (s *Server) announce(ctx context.Context, in *announce) (*Answer[Announcement], error) {
+	sent, err := in.Body.value.announcement()
+	if err != nil {
+		return nil, err
+	}
 	taken := func(a waitlist.Announcement) (*Answer[Announcement], error) {
 		return answer(http.StatusAccepted, Announcement{ID: a.ID, Strategy: a.Strategy})
 	}
 	keeps(ctx, taken)
-	a, created, err := s.cfg.Announcer.Announce(ctx, in.Show, in.Body.value.announcement())
+	a, created, err := s.cfg.Announcer.Announce(ctx, in.Show, sent)
 	if err != nil {
 		return nil, err
 	}

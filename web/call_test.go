@@ -250,6 +250,18 @@ func TestPutShowTellsOmittedFromNull(t *testing.T) {
 	}
 }
 
+func TestATemplateThatIsNullIsNone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.store.created = false
+	r.app("PUT", "/v1/shows/s1", `{"templates":{"turn":null,"result":{"en":{"title":"T","body":"B"}}}}`).json(200)
+	change := r.store.argsOf(t, "PutShow")[1].(waitlist.ShowChange)
+	want := waitlist.Templates{"result": {"en": {Title: "T", Body: "B"}}}
+	if diff := cmp.Diff(want, change.Templates.Value); diff != "" {
+		t.Errorf("templates (-want +got):\n%s", diff)
+	}
+}
+
 func TestJoinHasItsDefaults(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -15,7 +15,7 @@ type Sockets interface {
 
 // SignOutRequest signs a fan out.
 type SignOutRequest struct {
-	Device string `json:"device,omitempty" maxLength:"64" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$" example:"adas-phone" doc:"The device to forget; all of them without it."`
+	Device *string `json:"device,omitempty" nullable:"true" maxLength:"64" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$" example:"adas-phone" doc:"The device to forget; all of them without it."`
 }
 
 func (s *Server) fanCalls() {
@@ -29,7 +29,9 @@ type signOut struct {
 }
 
 func (s *Server) signOut(ctx context.Context, in *signOut) (*Nothing, error) {
-	if device := in.Body.value.Device; device != "" {
+	device := "" // all of them
+	if sent := in.Body.value.Device; sent != nil {
+		device = *sent
 		if err := waitlist.CheckID("device", device); err != nil {
 			return nil, err
 		}
@@ -38,7 +40,7 @@ func (s *Server) signOut(ctx context.Context, in *signOut) (*Nothing, error) {
 	if err != nil || no == 0 {
 		return nil, err
 	}
-	if err := s.cfg.Recipients.ForgetDevice(ctx, in.Fan, in.Body.value.Device); err != nil {
+	if err := s.cfg.Recipients.ForgetDevice(ctx, in.Fan, device); err != nil {
 		return nil, err
 	}
 	return nil, s.closeSockets(ctx, no)

@@ -82,6 +82,7 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 	r.as("", "GET", "/nothing", "").problem(404, "not_found", "")
 	r.as("", "GET", "/", "").problem(404, "not_found", "")
 	r.fan("GET", "/v1/me/nothing", "").problem(404, "not_found", "")
+	r.app("BREW", "/v1/nothing", "").problem(404, "not_found", "")
 	for target, allow := range map[string]string{
 		"POST /v1/shows/s1":                   "GET, HEAD, PUT, DELETE",
 		"PUT /v1/shows":                       "GET, HEAD",

@@ -19,6 +19,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
+
+	"fanline/waitlist"
 )
 
 const (
@@ -184,6 +186,10 @@ func canonical(next http.Handler) http.Handler {
 // streams, is bounded elsewhere.
 func (s *Server) limits(c huma.Context, next func(huma.Context)) {
 	r, w := humachi.Unwrap(c)
+	if p := checkQuery(r.URL.RawQuery); p != nil {
+		p.write(w)
+		return
+	}
 	takesBody := c.Operation().RequestBody != nil
 	keyed := r.Method == http.MethodPost && len(r.Header.Values(onceHeader)) > 0
 	var body []byte
@@ -203,6 +209,21 @@ func (s *Server) limits(c huma.Context, next func(huma.Context)) {
 		return
 	}
 	next(huma.WithContext(c, ctx))
+}
+
+// checkQuery refuses what reading the parameters would pass over: pairs that cannot
+// be read, and a parameter's second value.
+func checkQuery(query string) *Problem {
+	params, err := url.ParseQuery(query)
+	if err != nil {
+		return unreadable(FieldError{"query", "the query cannot be read; percent-encode the values and put & between parameters"})
+	}
+	for name, values := range params {
+		if len(values) > 1 {
+			return refuse(waitlist.Invalid, "").naming(FieldError{name, name + " stands there twice"})
+		}
+	}
+	return nil
 }
 
 func readBody(w http.ResponseWriter, r *http.Request, json bool, most int64) ([]byte, *Problem) {

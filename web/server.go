@@ -178,9 +178,7 @@ func (s *Server) Handler() http.Handler { return s.router }
 func (s *Server) route() error {
 	s.router = chi.NewMux()
 	s.router.Use(s.observe, canonical, s.cors, s.authenticate, middleware.GetHead)
-	s.router.NotFound(func(w http.ResponseWriter, _ *http.Request) {
-		refuse(waitlist.NotFound, "there is nothing at this path").write(w)
-	})
+	s.router.NotFound(nothingHere)
 	s.router.MethodNotAllowed(s.methodNotAllowed)
 
 	cfg := huma.DefaultConfig("Fanline", s.cfg.Version)
@@ -230,9 +228,13 @@ func (s *Server) route() error {
 	return nil
 }
 
-// methodNotAllowed says which methods there are; chi leaves that to it.
+func nothingHere(w http.ResponseWriter, _ *http.Request) {
+	refuse(waitlist.NotFound, "there is nothing at this path").write(w)
+}
+
+// methodNotAllowed says which methods there are; chi leaves that to it, and comes
+// here for a method that it does not know whatever the path is.
 func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
-	p := refuse(methodNotAllowed, "this path does not take "+r.Method)
 	var allowed []string
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
 		asked := method
@@ -243,5 +245,9 @@ func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 			allowed = append(allowed, method)
 		}
 	}
-	p.header("Allow", strings.Join(allowed, ", ")).write(w)
+	if len(allowed) == 0 {
+		nothingHere(w, r)
+		return
+	}
+	refuse(methodNotAllowed, "this path does not take "+r.Method).header("Allow", strings.Join(allowed, ", ")).write(w)
 }

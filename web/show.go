@@ -120,6 +120,9 @@ type putShow struct {
 
 func (s *Server) putShow(ctx context.Context, in *putShow) (*Answer[Show], error) {
 	change := in.Body.value
+	maps.DeleteFunc(change.Templates.Value, func(_ string, byLocale map[string]waitlist.Template) bool {
+		return len(byLocale) == 0 // null too: the built-in text
+	})
 	if err := checkTemplates(change.Templates.Value); err != nil {
 		return nil, err
 	}
