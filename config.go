@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -12,7 +13,9 @@ import (
 
 	"fanline/delivery"
 	"fanline/notifier"
+	"fanline/store"
 	"fanline/web"
+	"fanline/web/admin"
 )
 
 // settings are what an instance is told by flags and the environment.
@@ -67,10 +70,11 @@ func (s *settings) check() error {
 	if s.ClaimsPerS < 1 {
 		return &badConfig{"FANLINE_CLAIMS_PER_S", "must be 1 or more"}
 	}
-	if _, err := web.ParseAPIKeys(s.APIKeys); err != nil {
+	keys, err := web.ParseAPIKeys(s.APIKeys)
+	if err != nil {
 		return &badConfig{"FANLINE_API_KEYS", err.Error()}
 	}
-	if s.APIKeys == "" {
+	if len(keys) == 0 {
 		return &badConfig{"FANLINE_API_KEYS", "is required, as name:secret,...: without one nobody could call"}
 	}
 	if _, err := delivery.ParseLimits(s.Limits); err != nil {
@@ -82,7 +86,66 @@ func (s *settings) check() error {
 	if _, err := s.lanes(); err != nil {
 		return err
 	}
-	return s.checkChannels()
+	if err := s.checkChannels(); err != nil {
+		return err
+	}
+	return s.checkEdge()
+}
+
+// checkEdge looks at what Redis and the outside are reached by. It opens nothing: a
+// wrong setting is named before a database is waited for or migrated.
+func (s *settings) checkEdge() error {
+	auth, err := s.fans()
+	if err != nil {
+		return err
+	}
+	if err := auth.Check(); err != nil {
+		return &badConfig{s.fansVariable(), err.Error()}
+	}
+	if _, err := s.staff(); err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		variable string
+		wrong    error
+	}{
+		{"REDIS_URL", checkRedisURL(s.RedisURL)},
+		{"FANLINE_PUBLIC_URL", checkPublicURL(s.PublicURL)},
+		{"FANLINE_ALLOWED_ORIGINS", web.CheckOrigins(list(s.AllowedOrigins))},
+		{"FANLINE_ADDR", checkAddr(s.Addr)},
+		{"FANLINE_OPS_ADDR", checkAddr(s.OpsAddr)},
+	} {
+		if c.wrong != nil {
+			return &badConfig{c.variable, c.wrong.Error()}
+		}
+	}
+	return nil
+}
+
+func checkRedisURL(url string) error {
+	r, err := store.OpenRedis(url) // connects when it is first asked
+	if err != nil {
+		return err
+	}
+	return r.Close()
+}
+
+func checkPublicURL(url string) error {
+	if url == "" {
+		return nil
+	}
+	_, err := admin.ParsePublicURL(url)
+	return err
+}
+
+// checkAddr leaves open whether the address can be bound.
+func checkAddr(addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return err
+	}
+	_, err = net.LookupPort("tcp", port)
+	return err
 }
 
 // checkDatabaseURL says nothing of what stands in it: a password may.

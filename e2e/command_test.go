@@ -26,8 +26,12 @@ func TestABadSettingIsNamedAndEndsWithTwo(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	defer taken.Close()
+	// No database is there: it is not needed to know. Whether a port is free is asked
+	// when there is one.
+	nowhere := "postgres://fanline@" + freeAddr(t) + "/fanline"
+	there := database(t)
 	good := []string{
-		"DATABASE_URL=" + database(t), "REDIS_URL=redis://127.0.0.1:1/0", "FANLINE_FAN_JWT_SECRET=" + jwtSecret,
+		"DATABASE_URL=" + nowhere, "REDIS_URL=redis://127.0.0.1:1/0", "FANLINE_FAN_JWT_SECRET=" + jwtSecret,
 		"FANLINE_API_KEYS=ticketing:" + apiSecret, "FANLINE_ADDR=127.0.0.1:0", "FANLINE_OPS_ADDR=127.0.0.1:0",
 	}
 	for _, c := range []struct{ name, variable, value string }{
@@ -38,24 +42,32 @@ func TestABadSettingIsNamedAndEndsWithTwo(t *testing.T) {
 		{"a redis that is no URL", "REDIS_URL", "localhost:6379"},
 		{"a redis port that is no number", "REDIS_URL", "redis://:hunter2@localhost:nowhere/0"},
 		{"no API key", "FANLINE_API_KEYS", ""},
+		{"API keys that are none", "FANLINE_API_KEYS", ","},
 		{"an API key without a name", "FANLINE_API_KEYS", apiSecret},
 		{"two API keys of one name", "FANLINE_API_KEYS", "a:x1,a:x2"},
 		{"two keys for the fans' tokens", "FANLINE_FAN_JWKS_URL", "https://shop.example/keys"},
 		{"a public key that is none", "FANLINE_FAN_JWT_PUBLIC_KEY", "-----BEGIN NOTHING-----"},
 		{"a public key file that is not there", "FANLINE_FAN_JWT_PUBLIC_KEY", "/nowhere/key.pem"},
+		{"keys at no address", "FANLINE_FAN_JWKS_URL", "shop.example"},
+		{"a public address that is none", "FANLINE_PUBLIC_URL", "tickets.example"},
+		{"staff without a hash", "FANLINE_ADMIN_USERS", "ada:hunter2"},
 		{"an unknown lane", "FANLINE_LANES", "turns,express"},
 		{"a threshold of nobody", "FANLINE_READ_THRESHOLD", "0"},
 		{"a threshold that is no number", "FANLINE_READ_THRESHOLD", "many"},
 		{"an unknown log level", "FANLINE_LOG", "loud"},
 		{"an origin that is none", "FANLINE_ALLOWED_ORIGINS", "shop.example"},
 		{"an address that is none", "FANLINE_ADDR", "nowhere"},
+		{"an operations port that is none", "FANLINE_OPS_ADDR", "127.0.0.1:70000"},
 		{"a port in use", "FANLINE_ADDR", taken.Addr().String()},
 		{"an operations port in use", "FANLINE_OPS_ADDR", taken.Addr().String()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			env := setting(good, c.variable, c.value)
-			if strings.Contains(c.variable, "PUBLIC_KEY") {
+			if strings.Contains(c.variable, "PUBLIC_KEY") || c.value == "shop.example" {
 				env = setting(env, "FANLINE_FAN_JWT_SECRET", "")
+			}
+			if c.value == taken.Addr().String() {
+				env = setting(env, "DATABASE_URL", there)
 			}
 			code, out := command(t, env, "serve")
 			if code != 2 || !strings.Contains(out, c.variable) {
@@ -132,8 +144,8 @@ func TestATokenLetsItsFanIn(t *testing.T) {
 		t.Errorf("the fan of the token is in %+v", entries)
 	}
 	for _, args := range [][]string{{"token"}, {"token", "--fan", ""}, {"token", "--fan", "no spaces"}} {
-		if code, out := command(t, nil, args...); code == 0 {
-			t.Errorf("%q: exit code 0:\n%s", args, out)
+		if code, out := command(t, nil, args...); code != 2 || !strings.Contains(out, "--fan") {
+			t.Errorf("%q: exit code %d, want 2 with --fan named in:\n%s", args, code, out)
 		}
 	}
 }

@@ -156,6 +156,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// CheckOrigins says what is wrong with a list of allowed origins.
+func CheckOrigins(list []string) error {
+	_, err := parseOrigins(list)
+	return err
+}
+
 // parseOrigins takes origins as browsers send them. A pattern would let in more
 // than its writer sees.
 func parseOrigins(list []string) (map[string]bool, error) {

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"time"
 
 	"github.com/MicahParks/keyfunc/v3"
@@ -41,6 +42,22 @@ type FanAuth struct {
 	Issuer    string // checked when set
 }
 
+// Check says what is wrong with a. It fetches nothing.
+func (a FanAuth) Check() error {
+	if one(a.Secret, a.PublicKey, a.JWKSURL) > 1 {
+		return errors.New("fan tokens: set one of secret, public key and JWKS URL")
+	}
+	if a.PublicKey != "" {
+		if _, _, err := parsePublicKey(a.PublicKey); err != nil {
+			return fmt.Errorf("fan tokens: public key: %w", err)
+		}
+	}
+	if u, err := url.Parse(a.JWKSURL); a.JWKSURL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
+		return errors.New("fan tokens: the JWKS URL must be like https://shop.example/keys")
+	}
+	return nil
+}
+
 // TokenVerifier checks fan tokens. The algorithm is pinned by the kind of key,
 // never chosen by the token. Close stops fetching keys.
 type TokenVerifier struct {
@@ -54,11 +71,12 @@ type TokenVerifier struct {
 // which may take 10 s, and goes on fetching them until Close; while they cannot
 // be had, no token is genuine.
 func NewTokenVerifier(a FanAuth, log *slog.Logger) (*TokenVerifier, error) {
+	if err := a.Check(); err != nil {
+		return nil, err
+	}
 	v := &TokenVerifier{stop: func() {}}
 	var algs []string
 	switch {
-	case one(a.Secret, a.PublicKey, a.JWKSURL) > 1:
-		return nil, errors.New("fan tokens: set one of secret, public key and JWKS URL")
 	case a.Secret != "":
 		algs, v.key = []string{"HS256"}, fixed([]byte(a.Secret))
 	case a.PublicKey != "":

@@ -98,6 +98,15 @@ const (
 	maxBody = 64 << 10
 )
 
+// ParsePublicURL reads where browsers reach the program.
+func ParsePublicURL(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, errors.New("the public URL must be like https://tickets.example.com")
+	}
+	return u, nil
+}
+
 // New returns an Admin, or an error that names what is wrong with cfg.
 func New(cfg Config) (*Admin, error) {
 	if cfg.Line == nil || cfg.Announcer == nil || cfg.Records == nil {
@@ -115,9 +124,9 @@ func New(cfg Config) (*Admin, error) {
 		a.users = &Users{}
 	}
 	if cfg.PublicURL != "" {
-		u, err := url.Parse(cfg.PublicURL)
-		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-			return nil, errors.New("admin: the public URL must be like https://tickets.example.com")
+		u, err := ParsePublicURL(cfg.PublicURL)
+		if err != nil {
+			return nil, fmt.Errorf("admin: %w", err)
 		}
 		a.https = u.Scheme == "https"
 		if err := a.guard.AddTrustedOrigin(u.Scheme + "://" + u.Host); err != nil {
