@@ -21,8 +21,10 @@ func blocks(t *testing.T, language string) (list []string) {
 
 func TestTheCallsOfTheDocsSellASeatAndReachAFan(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("no curl here")
+	if _, err := exec.LookPath("curl"); err != nil && os.Getenv("CI") != "" {
+		t.Fatal("CI runs what is shown; scripts/setup tests installs curl")
+	} else if err != nil {
+		t.Skip("curl is not here; scripts/setup tests installs it")
 	}
 	h := newHouse(t)
 	calls := blocks(t, "sh")
