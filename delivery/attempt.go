@@ -34,7 +34,10 @@ func (c *chunk) attempt(ctx context.Context, posts []*post, until time.Time) {
 	defer stop()
 	var wg, keep sync.WaitGroup
 	keys, over := keysOf(posts), make(chan struct{})
-	keep.Go(func() { c.keep(keys, over) })
+	leases, release := context.WithCancel(context.WithoutCancel(ctx))
+	defer release()
+	keep.Go(func() { c.keepTold(over) })
+	keep.Go(func() { c.keepLeases(leases, keys) })
 	for {
 		if posts = c.alive(posts); len(posts) == 0 {
 			break
@@ -47,35 +50,44 @@ func (c *chunk) attempt(ctx context.Context, posts []*post, until time.Time) {
 	}
 	wg.Wait()
 	close(over)
+	release()
 	keep.Wait()
 }
 
-// keep tells Redis what was accepted and renews the leases while attempts are under
-// way, so that a slow provider does not end them, and a process that dies soon does.
-func (c *chunk) keep(keys []LeaseKey, over <-chan struct{}) {
+// keepTold tells Redis what was accepted while attempts are under way.
+func (c *chunk) keepTold(over <-chan struct{}) {
 	ctx := context.WithoutCancel(c.calls)
 	tick := time.NewTicker(tellEvery)
 	defer tick.Stop()
-	renewed := time.Now()
 	for {
 		select {
 		case <-over:
 			return
 		case <-tick.C:
-		}
-		c.tellKeys(ctx)
-		if lease := leaseFor(c.lane); time.Since(renewed) >= lease/renewals {
-			renewed = time.Now()
-			c.renew(ctx, keys, lease)
+			c.tellKeys(ctx)
 		}
 	}
 }
 
-func (c *chunk) renew(ctx context.Context, keys []LeaseKey, lease time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, lease/renewals)
-	defer cancel()
-	if err := c.p.cfg.Outbox.Renew(ctx, keys, lease); err != nil {
-		c.p.cfg.Log.Warn("renew the leases of deliveries", "channel", c.channel, "err", err)
+// keepLeases renews the leases while attempts are under way, so that a slow provider
+// does not end them, and the death of the process soon does. A renewal has until the
+// end of what it renews.
+func (c *chunk) keepLeases(ctx context.Context, keys []LeaseKey) {
+	lease := leaseFor(c.lane)
+	tick := time.NewTicker(lease / renewals)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		call, cancel := context.WithTimeout(ctx, lease-lease/renewals)
+		err := c.p.cfg.Outbox.Renew(call, keys, lease)
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			c.p.cfg.Log.Warn("renew the leases of deliveries", "channel", c.channel, "err", err)
+		}
 	}
 }
 

@@ -12,10 +12,13 @@ import (
 )
 
 const (
-	// bulkLease is longer than a job's attempts take. urgentLease is short, so that
-	// the plan of the step after 5 s finds what a process that died had in hand.
-	bulkLease   = 30 * time.Second
-	urgentLease = 4 * time.Second
+	// Leases are renewed while attempts are under way, and short: what a process that
+	// died had in hand is found by the next plan, 3 s after an urgent message's moment
+	// and 5 s after a turn's, and by the second run of its job, which comes 10 to 15 s
+	// after the first.
+	bulkLease   = 10 * time.Second
+	turnsLease  = 4 * time.Second
+	urgentLease = 2 * time.Second
 	// restMost is how long a job waits for permits; longer, and its work goes back
 	// into the queue.
 	restMost = 500 * time.Millisecond
@@ -35,10 +38,13 @@ const (
 
 // leaseFor is how long a lane's deliveries are a job's; it renews what it still has.
 func leaseFor(l notifier.Lane) time.Duration {
-	if l == notifier.Bulk {
-		return bulkLease
+	switch l {
+	case notifier.Transactional:
+		return urgentLease
+	case notifier.Turns:
+		return turnsLease
 	}
-	return urgentLease
+	return bulkLease
 }
 
 // chunk is the deliveries of one job by one channel.

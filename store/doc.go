@@ -30,7 +30,7 @@
 //	alert.go, parcel.go, blast.go, delivery.go, planonce.go, recipient.go, unreached.go  what the pipeline reads and keeps
 //	stream.go, event.go, opened.go, follower.go, endpoint.go  the event stream and who follows it
 //	cache.go, cacheredis.go, inputs.go, source.go, stale.go, inboxhead.go  the cache
-//	keeper.go, kept.go, removal.go, partition.go, ended.go  what is kept, and its end
+//	keeper.go, rescue.go, kept.go, removal.go, partition.go, ended.go  what is kept, and its end
 //	overview.go, picture.go, timeline.go, trace.go, order.go, admin.go, laneload.go, sendrate.go  what staff see
 //
 // All methods may be called concurrently, but for those of Lines and Feed.News. The

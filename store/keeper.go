@@ -16,6 +16,8 @@ const (
 	openedEvery = time.Second
 	// foldEvery is how long changes of a line's counts wait to be folded together.
 	foldEvery = time.Second
+	// rescueEvery is how often jobs of processes that died are looked for.
+	rescueEvery = 5 * time.Second
 	// keeperMost is how many removals of a kind follow on each other at one tick, and
 	// keeperTime for how long new ones are begun.
 	keeperMost = 20
@@ -23,9 +25,9 @@ const (
 )
 
 // Keeper does what nobody asks for: it removes what is kept for a time only, once
-// that is over, folds the counts of lines together, and tells the stream of what
-// time alone brings about: that turns opened. Every process may run one; each of
-// these has one owner at a time.
+// that is over, folds the counts of lines together, gives the jobs of processes that died to
+// others, and tells the stream of what time alone brings about: that turns opened. Every
+// process may run one; each of these has one owner at a time.
 type Keeper struct {
 	s      *Store
 	cancel context.CancelFunc
@@ -43,6 +45,7 @@ func (k *Keeper) Start() {
 	k.wg.Go(func() { k.run(ctx, keeperEvery, "remove what is over", k.s.RemoveOld) })
 	k.wg.Go(func() { k.run(ctx, foldEvery, "fold positions", k.s.FoldPositions) })
 	k.wg.Go(func() { k.run(ctx, openedEvery, "tell the stream of opened turns", k.s.TellOpened) })
+	k.wg.Go(func() { k.run(ctx, rescueEvery, "rescue jobs", k.s.RescueJobs) })
 }
 
 // Stop waits for the removal in progress. It may be called twice, and without a

@@ -31,7 +31,7 @@ func (o *office) dies(kind string) (jobs []job) {
 	return jobs
 }
 
-func TestUrgentWorkOfAKilledProcessGoesOnWithTheStepAfterFiveSeconds(t *testing.T) {
+func TestUrgentWorkOfAKilledProcessGoesOnWithTheNextPlan(t *testing.T) {
 	t.Parallel()
 	begin := map[string]func(o *office){
 		"a turn": func(o *office) {
@@ -50,9 +50,9 @@ func TestUrgentWorkOfAKilledProcessGoesOnWithTheStepAfterFiveSeconds(t *testing.
 				token := o.device("ada", notifier.APNs, "phone")
 				began := o.time()
 				begin(o)
-				plan := "plan"
+				plan, by := "plan", 5*time.Second
 				if name == "a message" {
-					plan = "route"
+					plan, by = "route", 3*time.Second
 				}
 				switch lost := o.dies(plan); with {
 				case "the plan":
@@ -61,9 +61,9 @@ func TestUrgentWorkOfAKilledProcessGoesOnWithTheStepAfterFiveSeconds(t *testing.
 					o.dies("send")
 				case "a lease":
 					must(t, o.work(lost[0]))
-					o.lease(o.dies("send")[0])
+					o.killedWith(o.dies("send")[0])
 				}
-				for o.time().Before(began.Add(5500 * time.Millisecond)) {
+				for o.time().Before(began.Add(by)) {
 					o.pass(500 * time.Millisecond)
 					o.deliver()
 				}
@@ -73,14 +73,84 @@ func TestUrgentWorkOfAKilledProcessGoesOnWithTheStepAfterFiveSeconds(t *testing.
 	}
 }
 
-// lease takes the deliveries of a send, and no more.
-func (o *office) lease(j job) {
+// holds has every job of a kind in the hands of a process that is killed.
+func (o *office) holds(kind string) {
+	o.t.Helper()
+	o.exec(`UPDATE river_job SET state = 'running', attempt = attempt + 1, attempted_at = clock_timestamp() WHERE kind = $1`, kind)
+}
+
+// ready are the jobs that a worker can have.
+func (o *office) ready() []string {
+	o.t.Helper()
+	return o.strings(`SELECT kind FROM river_job WHERE state = 'available' ORDER BY id`)
+}
+
+func TestABlastGoesOnWithinFifteenSecondsThoughItsOnlyChunkWasInAKilledProcess(t *testing.T) {
+	t.Parallel()
+	for _, chunk := range []string{"the first", "the last, leased"} {
+		t.Run(chunk, func(t *testing.T) {
+			t.Parallel()
+			o := newOffice(t)
+			o.show("s", waitlist.PolicyChange{})
+			o.crowd(30)
+			tokens := o.strings(`SELECT token FROM devices ORDER BY token`)
+			o.announce("s", "a1")
+			for _, j := range o.take() {
+				must(t, o.work(j))
+			}
+			if chunk == "the last, leased" {
+				for _, j := range o.take() {
+					must(t, o.work(j)) // the first, which is empty
+				}
+				j := o.take()[0]
+				must(t, o.store.NextChunk(t.Context(), read[notifier.BlastArgs](t, j.args)))
+				o.killedWith(j)
+				o.exec(`INSERT INTO river_job (kind, queue, args, max_attempts, state) VALUES ($1, $2, $3, 3000, 'available')`, j.kind, j.queue, j.args)
+			}
+			killed := o.time()
+			o.holds("blast")
+			for o.pass(5 * time.Second); o.time().Before(killed.Add(15*time.Second + 1)); o.pass(5 * time.Second) {
+				must(t, o.store.RescueJobs(t.Context()))
+				if len(o.ready()) > 0 {
+					o.deliver()
+				}
+			}
+			o.wantSent(notifier.APNs, tokens...)
+		})
+	}
+}
+
+func TestAJobThatIsUnderWayIsLeftToItsWorker(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.device("ada", notifier.APNs, "phone")
+	o.send(urgent("ada", "Code 1"))
+	o.holds("route")
+	o.pass(9 * time.Second)
+	must(t, o.store.RescueJobs(t.Context()))
+	if got := o.ready(); len(got) > 0 {
+		t.Errorf("another worker gets %v", got)
+	}
+	o.exec(`UPDATE river_job SET max_attempts = attempt`) // which the queue gives up by itself
+	o.pass(time.Minute)
+	must(t, o.store.RescueJobs(t.Context()))
+	if got := o.ready(); len(got) > 0 {
+		t.Errorf("another worker gets %v, after the last attempt", got)
+	}
+}
+
+// killedWith takes the deliveries of a job, and no more.
+func (o *office) killedWith(j job) {
 	o.t.Helper()
 	p, ctx := o.p, o.t.Context()
 	stop, cancel := context.WithCancel(ctx)
 	o.outbox = leasing{o.store, cancel}
 	o.restart()
-	_ = o.p.Send(stop, read[notifier.SendArgs](o.t, j.args)) // it ends with its process
+	if j.kind == "blast" {
+		_ = o.p.Blast(stop, read[notifier.BlastArgs](o.t, j.args))
+	} else {
+		_ = o.p.Send(stop, read[notifier.SendArgs](o.t, j.args))
+	}
 	o.p, o.outbox = p, nil
 }
 
@@ -123,6 +193,10 @@ func TestALeaseLastsAsLongAsItsProviderTakes(t *testing.T) {
 	}
 	if err := o.p.Send(t.Context(), read[notifier.SendArgs](t, send.args)); err == nil {
 		t.Error("while an attempt is under way a second job takes the delivery for done or its own")
+	}
+	must(t, o.p.Plan(t.Context(), notifier.PlanArgs{Lane: notifier.Transactional, Messages: []int64{1}}))
+	if jobs := o.take(); len(jobs) > 0 {
+		t.Errorf("the plan that looks for what was lost queues %v", jobs)
 	}
 	close(answer)
 	under.Wait()

@@ -229,20 +229,22 @@ func (in *intake) event() event {
 	}
 }
 
-// route queues the jobs that send the new messages on their way. Urgent ones have a
-// second plan from the start, that of the step after 5 s: a process that dies with the
-// first one in hand delays them until then, and not until its jobs are missed.
+// route queues the jobs that send the new messages on their way. Urgent ones have two
+// more plans from the start, one soon and that of the step after 5 s: a process that
+// dies with the first one in hand delays them until then, and not until its jobs are
+// missed.
 func (s *Store) route(ctx context.Context, tx pgx.Tx, in *intake) error {
 	byLane := map[notifier.Lane][]int64{}
-	var second []delivery.LaterPlan
+	var later []delivery.LaterPlan
 	for j, i := range in.fresh {
 		m := &in.list[i]
 		byLane[m.Lane] = append(byLane[m.Lane], in.nos[j])
 		if m.Lane == notifier.Transactional {
-			second = delivery.AddLater(second, m.Lane, 2, in.nos[j], in.now, in.now.Add(m.TTL))
+			later = delivery.AddLook(later, m.Lane, in.nos[j], in.now, in.now.Add(m.TTL))
+			later = delivery.AddLater(later, m.Lane, 2, in.nos[j], in.now, in.now.Add(m.TTL))
 		}
 	}
-	if err := alertMessages(ctx, tx, second); err != nil {
+	if err := alertMessages(ctx, tx, later); err != nil {
 		return err
 	}
 	var jobs []river.InsertManyParams
