@@ -11,10 +11,11 @@ import (
 
 // AlertStore turns the moments at which fans are to be told into plans.
 type AlertStore interface {
-	// FireAlerts queues a plan for each alert whose time has come, at most most, and
-	// moves it to its next step, in one transaction. Of several processes each takes
-	// others. channels are those with a provider; without any, nobody is told.
-	FireAlerts(ctx context.Context, channels []notifier.Channel, most int) (fired int, err error)
+	// FireAlerts queues plans for the alerts whose time has come, at most most of each
+	// lane, and moves them to their next step, in one transaction; more says that a lane
+	// had so many. Those of turns that closed long ago are dropped. Of several processes each
+	// takes others. channels are those with a provider; without any, nobody is told.
+	FireAlerts(ctx context.Context, channels []notifier.Channel, most int) (more bool, err error)
 }
 
 const (
@@ -60,15 +61,16 @@ func (c *AlertClock) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for c.fire(ctx) == alertsMost { // more are due
+		for c.fire(ctx) {
 		}
 	}
 }
 
-func (c *AlertClock) fire(ctx context.Context) int {
+// fire says whether more are due.
+func (c *AlertClock) fire(ctx context.Context) bool {
 	call, cancel := context.WithTimeout(ctx, alertsPatience)
 	defer cancel()
-	n, err := c.store.FireAlerts(call, c.channels, alertsMost)
+	more, err := c.store.FireAlerts(call, c.channels, alertsMost)
 	c.fault.Note(ctx, "fire alerts", err)
-	return n
+	return more && err == nil
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -20,6 +21,9 @@ const (
 	alertSpans = 8
 	// alertMost is how many turns one alert has.
 	alertMost = notifier.SendMost
+	// alertOver is how long ago turns closed whose alert is dropped: that they were
+	// told too late is then written down for nobody.
+	alertOver = 5 * time.Minute
 )
 
 // alertSteps are the moments of an alert: at once, and when those who have not
@@ -77,34 +81,81 @@ type alert struct {
 	n, from, to    int
 	messages       []int64
 	moment, latest time.Time
+	over           bool // all of its turns closed long ago
 }
 
-// FireAlerts queues a plan for each alert whose time has come, and moves it on.
-func (s *Store) FireAlerts(ctx context.Context, channels []notifier.Channel, most int) (fired int, err error) {
+// FireAlerts queues plans for the alerts whose time has come, and moves them on: the
+// urgent lanes' first and of each the newest, so that after a long outage those go first
+// who still gain by it.
+func (s *Store) FireAlerts(ctx context.Context, channels []notifier.Channel, most int) (more bool, err error) {
 	err = s.inTx(ctx, "fire alerts", func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `
-			SELECT id, at, step, lane, coalesce(opening_no, 0), coalesce(n, 0), coalesce(k_from, 0), coalesce(k_to, 0), messages, moment, latest
-			FROM alerts WHERE at <= clock_timestamp() ORDER BY at LIMIT $1 FOR UPDATE SKIP LOCKED`, most)
-		due, err := all(rows, err, func(row pgx.CollectableRow) (a alert, err error) {
-			err = row.Scan(&a.id, &a.at, &a.step, &a.lane, &a.opening, &a.n, &a.from, &a.to, &a.messages, &a.moment, &a.latest)
-			return a, err
-		})
-		fired = len(due)
+		due, err := dueAlerts(ctx, tx, most)
 		if err != nil || len(due) == 0 {
 			return err
 		}
+		perLane := map[notifier.Lane]int{}
+		for i := range due {
+			perLane[due[i].lane]++
+		}
+		more = slices.Contains(slices.Collect(maps.Values(perLane)), most)
 		if err := moveAlerts(ctx, tx, due, channels); err != nil {
 			return err
 		}
 		var jobs []river.InsertManyParams
 		if len(channels) > 0 {
-			for i := range due {
-				jobs = append(jobs, notifier.PlanJob(due[i].plan()))
-			}
+			jobs = planJobs(due)
 		}
 		return s.queue(ctx, tx, jobs)
 	})
-	return fired, err
+	return more, err
+}
+
+// dueAlerts are those whose time has come, at most most of each lane.
+func dueAlerts(ctx context.Context, tx pgx.Tx, most int) ([]alert, error) {
+	rows, err := tx.Query(ctx, `
+		SELECT a.id, a.at, a.step, a.lane, coalesce(a.opening_no, 0), coalesce(a.n, 0), coalesce(a.k_from, 0), coalesce(a.k_to, 0),
+			a.messages, a.moment, a.latest, coalesce(`+turnCloses("(a.k_to - 1)")+` <= clock_timestamp() - $3::interval, false)
+		FROM unnest($2::text[]) WITH ORDINALITY l (lane, i) CROSS JOIN LATERAL (
+			SELECT * FROM alerts WHERE lane = l.lane AND at <= (SELECT clock_timestamp())
+			ORDER BY at DESC LIMIT $1 FOR UPDATE SKIP LOCKED) a
+		LEFT JOIN waves w ON w.opening_no = a.opening_no AND w.n = a.n
+		ORDER BY l.i, a.at DESC`, most, notifier.Lanes, alertOver)
+	return all(rows, err, func(row pgx.CollectableRow) (a alert, err error) {
+		err = row.Scan(&a.id, &a.at, &a.step, &a.lane, &a.opening, &a.n, &a.from, &a.to, &a.messages, &a.moment, &a.latest, &a.over)
+		return a, err
+	})
+}
+
+// planJobs are the plans of alerts. Of turns that closed long ago there is none; messages
+// of one step are planned together.
+func planJobs(due []alert) []river.InsertManyParams {
+	type step struct {
+		lane notifier.Lane
+		no   int
+	}
+	var plans []notifier.PlanArgs
+	filling := map[step]int{}
+	for i := range due {
+		a := &due[i]
+		if a.over {
+			continue
+		}
+		if a.messages != nil {
+			of := step{a.lane, a.step}
+			at, ok := filling[of]
+			if ok && len(plans[at].Messages)+len(a.messages) <= notifier.SendMost {
+				plans[at].Messages = append(plans[at].Messages, a.messages...)
+				continue
+			}
+			filling[of] = len(plans)
+		}
+		plans = append(plans, a.plan())
+	}
+	jobs := make([]river.InsertManyParams, len(plans))
+	for i := range plans {
+		jobs[i] = notifier.PlanJob(plans[i])
+	}
+	return jobs
 }
 
 func (a *alert) plan() notifier.PlanArgs {
@@ -140,7 +191,7 @@ func moveAlerts(ctx context.Context, tx pgx.Tx, due []alert, channels []notifier
 // the half of a short window brings together are one, and those of channels without
 // a provider are left out. The plan of messages says by itself whether there is more.
 func (a *alert) next(channels []notifier.Channel) (step int, at time.Time) {
-	if len(channels) == 0 || a.messages != nil {
+	if len(channels) == 0 || a.messages != nil || a.over {
 		return 0, at
 	}
 	for step = a.step + 1; step < len(alertSteps); step++ {
