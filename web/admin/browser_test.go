@@ -6,12 +6,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
 	"fanline/waitlist"
+	"fanline/web/chrometest"
 )
 
 func TestInABrowserStaffMoveAFanAndFindItInTheLog(t *testing.T) {
@@ -24,28 +22,31 @@ func TestInABrowserStaffMoveAFanAndFindItInTheLog(t *testing.T) {
 			w.fans("club", "f1", "f2", "f3")
 			c := w.chrome(t)
 			if !script {
-				c.withoutScript()
+				c.WithoutScript()
 			}
 			c.login("kim")
-			c.says("Tuesday night", "The Locksmith")
-			c.submit(press(".card h2 a"))
-			c.submit(fill("fan", "f3"), press(".panel .find button"))
-			c.says("This show has had no opening yet")
-			c.do(press("details summary"))
-			c.submit(fill("reason-front", "lost in the outage"), press("details[open] button"))
-			c.says("Moved to the front.", "lost in the outage")
+			c.Says("Tuesday night", "The Locksmith")
+			c.Submit(".card h2 a")
+			c.Fill("fan", "f3")
+			c.Submit(".panel .find button")
+			c.Says("This show has had no opening yet")
+			c.Press("details summary")
+			c.Fill("reason-front", "lost in the outage")
+			c.Submit("details[open] button")
+			c.Says("Moved to the front.", "lost in the outage")
 			if p := w.entry("club", "f3").Position; p != 1 {
 				t.Errorf("position %d after the move", p)
 			}
-			c.submit(press(".top nav a:last-child"))
-			c.says("kim", "moved to the front", "f3", "lost in the outage")
+			c.Submit(".top nav a:last-child")
+			c.Says("kim", "moved to the front", "f3", "lost in the outage")
 
-			c.to("/admin/shows/club")
-			c.do(press("details.act summary"))
-			c.submit(fill("reason-pause", "the map is wrong"), press("details.act button"))
-			c.says("The show is paused.", "paused by staff")
-			c.submit(press(".who button"))
-			c.says("You are logged out.")
+			c.at("/admin/shows/club")
+			c.Press("details.act summary")
+			c.Fill("reason-pause", "the map is wrong")
+			c.Submit("details.act button")
+			c.Says("The show is paused.", "paused by staff")
+			c.Submit(".who button")
+			c.Says("You are logged out.")
 		})
 	}
 }
@@ -61,17 +62,13 @@ func TestInABrowserAForgedPostIsRefused(t *testing.T) {
 	}))
 	t.Cleanup(evil.Close)
 	c := w.chrome(t)
+	c.Allow("403")
 	c.login("kim")
-	c.do(chromedp.Navigate(evil.URL))
-	c.submit(press("button"))
-	c.says("sent by another site's page")
+	c.To(evil.URL)
+	c.Submit("button")
+	c.Says("sent by another site's page")
 	if s, _ := w.Show(t.Context(), "club"); s.PausedStaff {
 		t.Error("the forged post paused the show")
-	}
-	for _, line := range c.said() {
-		if !strings.Contains(line, "403") {
-			t.Errorf("the console says: %s", line)
-		}
 	}
 }
 
@@ -107,13 +104,13 @@ func TestInABrowserScriptInAnyTextIsText(t *testing.T) {
 		"/admin/audit":                                 {"Reason " + evil, "Name " + evil, "f|a@b:c+1"},
 		"/admin/login?next=%22%3E%3Cscript%3Ealert(1)": nil,
 	} {
-		c.to(path)
-		c.says(texts...)
-		if title, err := chromedp.Run(c.ctx, chromedp.Title()); err != nil || title == "owned" {
-			t.Errorf("%s: the script ran (%v)", path, err)
+		c.at(path)
+		c.Says(texts...)
+		if title := chrometest.Run[string](c.Chrome, `document.title`); title == "owned" {
+			t.Errorf("%s: the script ran", path)
 		}
-		if n, err := chromedp.Run(c.ctx, chromedp.Evaluate[int](`document.querySelectorAll('main script, main img, main b b, main i').length`)); err != nil || n != 0 {
-			t.Errorf("%s: %d elements came out of texts, %v", path, n, err)
+		if n := chrometest.Run[int](c.Chrome, `document.querySelectorAll('main script, main img, main b b, main i').length`); n != 0 {
+			t.Errorf("%s: %d elements came out of texts", path, n)
 		}
 	}
 }
@@ -131,14 +128,14 @@ func TestInABrowserEveryPageIsQuietAndFits(t *testing.T) {
 		t.Helper()
 		for _, width := range []int64{1280, 400} {
 			for _, scheme := range []string{"light", "dark"} {
-				c.scheme(scheme)
-				c.do(chromedp.EmulateViewport(width, 900))
-				c.to(path)
-				if over, err := chromedp.Run(c.ctx, chromedp.Evaluate[int](`document.documentElement.scrollWidth - innerWidth`)); err != nil || over > 0 {
-					t.Errorf("%s is %d wider than %d, %v", name, over, width, err)
+				c.Scheme(scheme)
+				c.Width(width)
+				c.at(path)
+				if over := c.TooWide(); over > 0 {
+					t.Errorf("%s is %d wider than %d", name, over, width)
 				}
 				if folder != "" {
-					c.picture(filepath.Join(folder, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)))
+					c.Picture(filepath.Join(folder, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)))
 				}
 			}
 		}

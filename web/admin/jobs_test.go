@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	"github.com/riverqueue/river"
 	"riverqueue.com/riverui"
 
 	"fanline/waitlist"
+	"fanline/web/chrometest"
 )
 
 // withJobs is a world with the queue's pages, which get their store when there is one.
@@ -36,12 +36,12 @@ func TestInABrowserTheJobsPagesWorkUnderTheirPolicy(t *testing.T) {
 	w.stageLanes()
 	c := w.chrome(t)
 	c.login("kim")
-	c.submit(press(`.top nav a[href="/admin/jobs"]`))
-	c.waitFor(`document.body.innerText.includes('send')`)
-	c.to("/admin/jobs/queues")
-	c.waitFor(`document.body.innerText.includes('turns_apns')`)
-	if title, err := chromedp.Run(c.ctx, chromedp.Title()); err != nil || !strings.Contains(title, "River") {
-		t.Errorf("the title is %q, %v", title, err)
+	c.Submit(`.top nav a[href="/admin/jobs"]`)
+	c.Wait(`document.body.innerText.includes('send')`)
+	c.at("/admin/jobs/queues")
+	c.Wait(`document.body.innerText.includes('turns_apns')`)
+	if title := chrometest.Run[string](c.Chrome, `document.title`); !strings.Contains(title, "River") {
+		t.Errorf("the title is %q", title)
 	}
 }
 

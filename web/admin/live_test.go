@@ -198,15 +198,15 @@ func TestInABrowserTheOverviewRenewsItself(t *testing.T) {
 	w.fans("club", "f1", "f2", "f3")
 	c := w.chrome(t)
 	c.login("kim")
-	c.waitFor(`document.getElementById('live-word').textContent === 'live'`)
-	c.waitFor(`window.kept = true`)
+	c.Wait(`document.getElementById('live-word').textContent === 'live'`)
+	c.Wait(`window.kept = true`)
 	w.free("club", waitlist.NewOpening{ID: "o1", Quantity: 1})
 	w.decide()
 	w.take("club", "o1", "f1")
-	c.waitFor(`/1 fan was told and 1 claim was made/.test(document.getElementById('part-shows').innerHTML)`)
-	c.waitFor(`window.kept === true`) // the page was not loaded again
+	c.Wait(`/1 fan was told and 1 claim was made/.test(document.getElementById('part-shows').innerHTML)`)
+	c.Wait(`window.kept === true`) // the page was not loaded again
 	w.sql(`DELETE FROM staff_sessions`)
-	c.waitFor(`document.getElementById('live-word').textContent === 'You are logged out. Reload to log in again.'`)
+	c.Wait(`document.getElementById('live-word').textContent === 'You are logged out. Reload to log in again.'`)
 }
 
 func TestInABrowserAFanIsFoundInALongLine(t *testing.T) {
@@ -218,13 +218,14 @@ func TestInABrowserAFanIsFoundInALongLine(t *testing.T) {
 	w.decide()
 	c := w.chrome(t)
 	c.login("kim")
-	c.to("/admin/fans")
+	c.at("/admin/fans")
 	began := time.Now()
-	c.submit(fill("fan", "s-150000"), press(".narrow form button"))
+	c.Fill("fan", "s-150000")
+	c.Submit(".narrow form button")
 	t.Logf("found in %s", time.Since(began))
-	c.says("s-150000", "Marlow Vance, the reunion", "150,000", "Not told yet of o1. 149,999 fans are ahead of them")
-	c.to("/admin/fans/s-1")
-	c.says("Told of o1.", "Their turn is open until")
+	c.Says("s-150000", "Marlow Vance, the reunion", "150,000", "Not told yet of o1. 149,999 fans are ahead of them")
+	c.at("/admin/fans/s-1")
+	c.Says("Told of o1.", "Their turn is open until")
 }
 
 func TestQueuesHaveTheirLanesAndStates(t *testing.T) {

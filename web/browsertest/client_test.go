@@ -37,18 +37,10 @@ func (h *house) client(fan string) *chrome {
 func (h *house) clientWith(tokens func() []string) *chrome {
 	h.t.Helper()
 	c := newChrome(h.t)
-	c.to(h.url + "/empty")
+	c.To(h.url + "/empty")
 	run[bool](c, startScript, tokens())
 	return c
 }
-
-// live waits for the n-th time that the client is.
-func (c *chrome) live(n int) {
-	c.t.Helper()
-	c.wait(`log.filter((e) => e.type === "state" && e.state === "live").length >= %s`, n)
-}
-
-func (c *chrome) items() []string { return run[[]string](c, `items`) }
 
 // newClub is a house with a show and its line.
 func newClub(t *testing.T, fans ...string) *house {
@@ -64,14 +56,14 @@ func TestTheClientHearsOfATurnAndActsOnIt(t *testing.T) {
 	h := newClub(t, "ada", "ben")
 	c := h.client("ada")
 	c.live(1)
-	c.wait(`log.some((e) => e.type === "inbox" && e.items.length === 0)`)
-	c.wait(`fan.lines.get("club") === 1`)
+	c.Wait(`log.some((e) => e.type === "inbox" && e.items.length === 0)`)
+	c.Wait(`fan.lines.get("club") === 1`)
 	h.free("club", "o1")
-	c.wait(`items.includes("turn:club:o1")`)
+	c.Wait(`items.includes("turn:club:o1")`)
 	if n := run[int](c, `fan.turns.length`); n != 1 {
 		t.Errorf("%d open turns, want 1", n)
 	}
-	c.wait(`fan.unread === 1`)
+	c.Wait(`fan.unread === 1`)
 	if d := run[float64](c, `Math.abs(fan.serverNow() - Date.now())`); d > 1000 {
 		t.Errorf("the server's time is %v ms off on the same machine", d)
 	}
@@ -85,7 +77,7 @@ func TestTheClientHearsOfATurnAndActsOnIt(t *testing.T) {
 	if n := run[int](c, `fan.turns.length`); n != 0 {
 		t.Errorf("%d open turns after the claim", n)
 	}
-	c.allow("409")
+	c.Allow("409")
 	if code := run[string](c, `fan.decline("club", "o1").then(() => "", (e) => e.code + " " + e.status + " " + (e.message !== ""))`); code != "already_claimed 409 true" {
 		t.Errorf("declining what is claimed: %s", code)
 	}
@@ -102,31 +94,31 @@ func TestAfterACutSocketTheClientGetsWhatItMissedOnce(t *testing.T) {
 	t.Parallel()
 	h := newClub(t, "ada")
 	c := h.client("ada")
-	c.allow("WebSocket connection to")
+	c.Allow("WebSocket connection to")
 	c.live(1)
 	h.everyone("o1")
-	c.wait(`items.includes("turn:club:o1")`)
+	c.Wait(`items.includes("turn:club:o1")`)
 	h.refusing.Store(1 << 30) // the door is shut while more happens
 	h.cut()
-	c.wait(`log.at(-1).state === "waiting"`)
+	c.Wait(`log.at(-1).state === "waiting"`)
 	h.everyone("o2", "o3")
 	h.refusing.Store(0)
 	c.live(2)
-	c.wait(`items.includes("turn:club:o3")`)
+	c.Wait(`items.includes("turn:club:o3")`)
 	h.everyone("o4")
-	c.wait(`items.includes("turn:club:o4")`)
+	c.Wait(`items.includes("turn:club:o4")`)
 	if got := strings.Join(c.items(), " "); got != "turn:club:o1 turn:club:o2 turn:club:o3 turn:club:o4" {
 		t.Errorf("items: %s", got)
 	}
 	// A reload goes on from the kept cursor, and reads the inbox for what was before.
 	h.everyone("o5")
-	c.wait(`items.includes("turn:club:o5")`)
-	c.wait(`localStorage.getItem("fanline.cursor:ada") !== null`)
-	c.to(h.url + "/empty?again")
+	c.Wait(`items.includes("turn:club:o5")`)
+	c.Wait(`localStorage.getItem("fanline.cursor:ada") !== null`)
+	c.To(h.url + "/empty?again")
 	run[bool](c, startScript, []string{token("ada", time.Hour)})
-	c.wait(`log.some((e) => e.type === "inbox" && e.items.length === 5)`)
+	c.Wait(`log.some((e) => e.type === "inbox" && e.items.length === 5)`)
 	h.everyone("o6")
-	c.wait(`items.includes("turn:club:o6")`)
+	c.Wait(`items.includes("turn:club:o6")`)
 	if got := strings.Join(c.items(), " "); got != "turn:club:o6" {
 		t.Errorf("items after the reload: %s", got)
 	}
@@ -152,10 +144,10 @@ func TestTheClientRenewsItsTokenInPlace(t *testing.T) {
 	h := newClub(t, "ada")
 	c := h.clientWith(func() []string { return []string{token("ada", 4*time.Second), token("ada", time.Hour)} })
 	c.live(1)
-	c.wait(`asked.includes("expiring")`)
+	c.Wait(`asked.includes("expiring")`)
 	<-time.After(5 * time.Second) // past the end of the first
 	h.free("club", "o1")
-	c.wait(`items.includes("turn:club:o1")`)
+	c.Wait(`items.includes("turn:club:o1")`)
 	if got := run[[]string](c, `asked`); strings.Join(got, " ") != "start expiring" {
 		t.Errorf("tokens were asked for because of %v", got)
 	}
@@ -172,7 +164,7 @@ func TestAnExpiredTokenIsAskedForAgain(t *testing.T) {
 		short := token("ada", 4*time.Second)
 		return []string{short, short, token("ada", time.Hour)}
 	})
-	c.allow("WebSocket connection to")
+	c.Allow("WebSocket connection to")
 	c.live(2)
 	if got := run[[]string](c, `asked`); strings.Join(got, " ") != "start expiring expired" {
 		t.Errorf("tokens were asked for because of %v", got)
@@ -186,7 +178,7 @@ func TestASignedOutClientStaysAway(t *testing.T) {
 	c.live(1)
 	fanNo := must(h.store.Feed().FanNo(t.Context(), "ada"))(t)
 	check(t, signer{h}.SignOut(t.Context(), fanNo))
-	c.wait(`fan.state === "away"`)
+	c.Wait(`fan.state === "away"`)
 	if got := run[[]string](c, `asked`); strings.Join(got, " ") != "start signed_out" {
 		t.Errorf("tokens were asked for because of %v", got)
 	}
@@ -194,7 +186,7 @@ func TestASignedOutClientStaysAway(t *testing.T) {
 		t.Errorf("%d connections, want 1", n)
 	}
 	run[any](c, `fan.connect()`) // with the same token: it is not even tried
-	c.wait(`asked.length === 3 && fan.state === "away"`)
+	c.Wait(`asked.length === 3 && fan.state === "away"`)
 	if n := h.dials.Load(); n != 1 {
 		t.Errorf("%d connections after connect with the same token, want 1", n)
 	}
@@ -204,8 +196,8 @@ func TestABadTokenIsNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	h := newClub(t, "ada")
 	c := h.clientWith(func() []string { return []string{"not.a.token"} })
-	c.allow("WebSocket connection to", "401")
-	c.wait(`fan.state === "away"`)
+	c.Allow("WebSocket connection to", "401")
+	c.Wait(`fan.state === "away"`)
 	if n := h.dials.Load(); n != 1 {
 		t.Errorf("%d connections, want 1", n)
 	}
@@ -224,7 +216,7 @@ func TestTheNinthWindowSendsTheOldestAway(t *testing.T) {
 		}
 		return true;
 	})()`, token("ada", time.Hour))
-	c.wait(`fan.state === "away" && log.at(-1).code === 4009`)
+	c.Wait(`fan.state === "away" && log.at(-1).code === 4009`)
 	if n := h.dials.Load(); n != 9 {
 		t.Errorf("%d connections, want 9", n)
 	}
@@ -235,7 +227,7 @@ func TestAFullServerIsTriedAgain(t *testing.T) {
 	h := newClub(t, "ada")
 	h.refusing.Store(3)
 	c := h.client("ada")
-	c.allow("WebSocket connection to")
+	c.Allow("WebSocket connection to")
 	c.live(1)
 	if n := h.dials.Load(); n != 4 {
 		t.Errorf("%d connections, want 4", n)
@@ -249,14 +241,14 @@ func TestAServerThatStopsIsComeBackToWithNothingLostOrTwice(t *testing.T) {
 	t.Parallel()
 	h := newClub(t, "ada")
 	c := h.client("ada")
-	c.allow("WebSocket connection to", "ERR_CONNECTION_REFUSED")
+	c.Allow("WebSocket connection to", "ERR_CONNECTION_REFUSED")
 	c.live(1)
 	h.everyone("o1")
-	c.wait(`items.includes("turn:club:o1")`)
+	c.Wait(`items.includes("turn:club:o1")`)
 	h.restart()
 	h.everyone("o2")
 	c.live(2)
-	c.wait(`items.includes("turn:club:o2")`)
+	c.Wait(`items.includes("turn:club:o2")`)
 	if got := strings.Join(c.items(), " "); got != "turn:club:o1 turn:club:o2" {
 		t.Errorf("items: %s", got)
 	}
@@ -271,12 +263,12 @@ func TestACursorOfNoUseReadsTheInboxAnew(t *testing.T) {
 	h := newClub(t, "ada")
 	h.everyone("o1")
 	c := newChrome(t)
-	c.to(h.url + "/empty")
+	c.To(h.url + "/empty")
 	run[any](c, `localStorage.setItem("fanline.cursor:ada", "of-no-use")`)
 	run[bool](c, startScript, []string{token("ada", time.Hour)})
-	c.wait(`log.some((e) => e.state === "live" && e.reset)`)
-	c.wait(`log.some((e) => e.type === "inbox" && e.items.length === 1)`)
-	c.wait(`localStorage.getItem("fanline.cursor:ada") !== "of-no-use"`)
+	c.Wait(`log.some((e) => e.state === "live" && e.reset)`)
+	c.Wait(`log.some((e) => e.type === "inbox" && e.items.length === 1)`)
+	c.Wait(`localStorage.getItem("fanline.cursor:ada") !== "of-no-use"`)
 	if got := c.items(); len(got) != 0 {
 		t.Errorf("items that the inbox had came again: %v", got)
 	}

@@ -17,21 +17,9 @@ import (
 func (h *house) fanPage(fan string) *chrome {
 	h.t.Helper()
 	c := newChrome(h.t)
-	c.allow("webpush-key") // there is none in this house
+	c.Allow("webpush-key") // there is none in this house
 	c.open(h, fan)
 	return c
-}
-
-func (c *chrome) open(h *house, fan string) {
-	c.t.Helper()
-	c.to(h.url + "/demo?fan=" + fan)
-	c.wait(`document.getElementById("link").textContent === "live"`)
-}
-
-// heads waits for the page's headline.
-func (c *chrome) heads(text string) {
-	c.t.Helper()
-	c.wait(`document.getElementById("headline").textContent === %s`, text)
 }
 
 func TestASeatThatOneFanPassesOnGoesToTheNext(t *testing.T) {
@@ -39,52 +27,52 @@ func TestASeatThatOneFanPassesOnGoesToTheNext(t *testing.T) {
 	h := newClub(t, "ada", "ben", "cleo")
 	ada, ben := h.fanPage("ada"), h.fanPage("ben")
 	ada.heads("You are first in line")
-	ben.wait(`document.getElementById("position")?.textContent === "2"`)
+	ben.Wait(`document.getElementById("position")?.textContent === "2"`)
 	h.free("club", "o1")
 	ada.heads("Your turn")
-	ada.wait(`/^(10:00|9:5\d)$/.test(document.querySelector(".ring text").textContent)`)
+	ada.Wait(`/^(10:00|9:\d\d)$/.test(document.querySelector(".ring text").textContent)`)
 	before := run[string](ada, `document.querySelector(".ring text").textContent`)
-	ada.wait(`document.querySelector(".ring text").textContent !== %s`, before)
-	ada.wait(`/^Your turn for Tuesday night. You have until \d\d:\d\d\.$/.test(document.getElementById("say").textContent)`)
-	if text := ben.text(); run[bool](ben, `document.getElementById("take") !== null`) {
+	ada.Wait(`document.querySelector(".ring text").textContent !== %s`, before)
+	ada.Wait(`/^Your turn for Tuesday night. You have until \d\d:\d\d\.$/.test(document.getElementById("say").textContent)`)
+	if text := ben.Text(); run[bool](ben, `document.getElementById("take") !== null`) {
 		t.Errorf("ben may take what is ada's:\n%s", text)
 	}
-	ada.press("pass")
-	ada.sees("Passed on to the next fan.")
+	ada.Press("#pass")
+	ada.Sees("Passed on to the next fan.")
 	ada.heads("You are first in line")
 	ben.heads("Your turn")
-	ben.press("take")
+	ben.Press("#take")
 	ben.heads("Held for you")
-	ben.press("pay")
+	ben.Press("#pay")
 	ben.heads("It is yours")
-	ben.sees("You have your seats for Tuesday night, and have left its line.")
+	ben.Sees("You have your seats for Tuesday night, and have left its line.")
 	if r := h.reason("club", "o1", "ben"); r != "confirmed" {
 		t.Errorf("ben's verdict is %s", r)
 	}
 	if r := h.reason("club", "o1", "ada"); r != "turn_declined" {
 		t.Errorf("ada's verdict is %s", r)
 	}
-	ben.press("join")
-	ben.wait(`document.getElementById("position")?.textContent === "3"`)
+	ben.Press("#join")
+	ben.Wait(`document.getElementById("position")?.textContent === "3"`)
 }
 
 func TestAServerRestartUnderAnOpenPageLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
 	h := newClub(t, "ada")
 	c := h.fanPage("ada")
-	c.allow("WebSocket connection to", "ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET")
+	c.Allow("WebSocket connection to", "ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET")
 	listed := func() []string {
 		return run[[]string](c, `[...document.querySelectorAll("#inbox li")].map((li) => li.dataset.id)`)
 	}
 	for i := range 3 {
 		id := fmt.Sprintf("o%d", i)
 		h.everyone(id)
-		c.wait(`document.querySelector("#inbox li")?.dataset.id === %s`, "turn:club:"+id)
+		c.Wait(`document.querySelector("#inbox li")?.dataset.id === %s`, "turn:club:"+id)
 		h.restart()
 		id += "-after"
 		h.everyone(id)
-		c.wait(`document.querySelector("#inbox li").dataset.id === %s`, "turn:club:"+id)
-		c.wait(`document.getElementById("link").textContent === "live"`)
+		c.Wait(`document.querySelector("#inbox li").dataset.id === %s`, "turn:club:"+id)
+		c.Wait(`document.getElementById("link").textContent === "live"`)
 	}
 	want := "[turn:club:o2-after turn:club:o2 turn:club:o1-after turn:club:o1 turn:club:o0-after turn:club:o0]"
 	if got := fmt.Sprint(listed()); got != want {
@@ -99,14 +87,14 @@ func TestOnTheFanPageScriptInAnyTextIsText(t *testing.T) {
 	h.show("club", "Name "+evil, "Venue "+evil, time.Minute)
 	h.join("club", "ada", "f|a@b:c+1")
 	choose := newChrome(t)
-	choose.to(h.url + "/")
-	choose.sees("Name " + evil)
+	choose.To(h.url + "/")
+	choose.Sees("Name " + evil)
 	c := h.fanPage("ada")
 	h.free("club", "o1")
-	c.sees("Your turn for Name " + evil)
-	c.press("pass")
-	c.press("leave-club")
-	c.sees("Leave the line for Name " + evil)
+	c.Sees("Your turn for Name " + evil)
+	c.Press("#pass")
+	c.Press("#leave-club")
+	c.Sees("Leave the line for Name " + evil)
 	for _, page := range []*chrome{choose, c} {
 		if n := run[int](page, `document.querySelectorAll("main script, main img, dialog img, dialog script").length`); n != 0 {
 			t.Errorf("%d elements came out of texts", n)
@@ -122,10 +110,11 @@ func TestAnItemIsReadWhenItIsInView(t *testing.T) {
 	h := newClub(t, "ada")
 	c := h.fanPage("ada")
 	h.free("club", "o1")
-	c.wait(`document.querySelectorAll("#inbox .unread").length === 1`)
-	c.wait(`document.getElementById("unread").textContent === "1 unread"`)
-	c.do(chromedp.ScrollIntoView(chromedp.CSS("#inbox li")))
-	c.wait(`document.querySelectorAll("#inbox li:not(.unread)").length === 1`)
+	c.Wait(`document.querySelectorAll("#inbox .unread").length === 1`)
+	c.Wait(`document.getElementById("unread").textContent === "1 unread"`)
+	c.Do(chromedp.ScrollIntoView(chromedp.CSS("#inbox li")))
+	c.Wait(`document.querySelectorAll("#inbox li:not(.unread)").length === 1`)
+	c.Wait(`document.getElementById("unread").textContent === ""`) // by the server's answer
 	_, unread, err := h.store.Items(t.Context(), "ada", notifier.InboxQuery{Limit: 10})
 	check(t, err)
 	if unread != 0 {
@@ -137,16 +126,16 @@ func TestLeavingTheLineAsksFirst(t *testing.T) {
 	t.Parallel()
 	h := newClub(t, "ada", "ben")
 	c := h.fanPage("ada")
-	c.press("leave-club")
-	c.wait(`document.getElementById("leave").open`)
-	c.do(chromedp.KeyEvent(kb.Escape))
-	c.wait(`!document.getElementById("leave").open`)
-	c.press("leave-club")
-	c.press("leave-yes")
+	c.Press("#leave-club")
+	c.Wait(`document.getElementById("leave").open`)
+	c.Key(kb.Escape)
+	c.Wait(`!document.getElementById("leave").open`)
+	c.Press("#leave-club")
+	c.Press("#leave-yes")
 	c.heads("You are in no line")
-	c.sees("You left the line for Tuesday night.")
-	c.press("join")
-	c.wait(`document.getElementById("position")?.textContent === "2"`)
+	c.Sees("You left the line for Tuesday night.")
+	c.Press("#join")
+	c.Wait(`document.getElementById("position")?.textContent === "2"`)
 }
 
 func TestTheFanPageIsWorkedByKeyboardAlone(t *testing.T) {
@@ -155,25 +144,10 @@ func TestTheFanPageIsWorkedByKeyboardAlone(t *testing.T) {
 	c := h.fanPage("ada")
 	h.free("club", "o1")
 	c.heads("Your turn")
-	c.tabTo("take")
-	c.do(chromedp.KeyEvent(kb.Enter))
+	c.Enter("#take")
 	c.heads("Held for you")
-	c.tabTo("pay")
-	c.do(chromedp.KeyEvent(kb.Enter))
+	c.Enter("#pay")
 	c.heads("It is yours")
-}
-
-// tabTo presses Tab until a control has the focus.
-func (c *chrome) tabTo(id string) {
-	c.t.Helper()
-	c.wait(fmt.Sprintf(`document.getElementById(%q)?.disabled === false`, id)) // what is busy takes no focus
-	for range 30 {
-		c.do(chromedp.KeyEvent(kb.Tab))
-		if run[bool](c, `document.activeElement.id === %s`, id) {
-			return
-		}
-	}
-	c.t.Fatalf("Tab never comes to %s", id)
 }
 
 // pushScript stands in for the push service, which a browser without a network does
@@ -194,39 +168,50 @@ func TestTheFanPageSubscribesToWebPush(t *testing.T) {
 	t.Parallel()
 	h := newClub(t, "ada")
 	c := h.fanPage("ada")
-	c.wait(`!document.getElementById("push") || document.getElementById("push").hidden`)
+	c.Wait(`!document.getElementById("push") || document.getElementById("push").hidden`)
 	h.pushKey = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
-	c.allow("WebSocket connection to", "ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET")
+	c.Allow("WebSocket connection to", "ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET")
 	h.restart()
 	c.open(h, "ada")
-	c.sees("This browser can tell you of your turns.")
+	c.Sees("This browser can tell you of your turns.")
+	if !run[bool](c, `document.querySelector("#places li") !== null && !document.getElementById("inbox-empty").hidden`) {
+		t.Error("the button is there before what stands above it, which moves it")
+	}
 	run[bool](c, pushScript)
-	c.press("push-button")
-	c.sees("This browser tells you of your turns.")
+	c.Press("#push-button")
+	c.Sees("This browser tells you of your turns.")
 	device := run[string](c, `localStorage.getItem("fanline.device")`)
 	d, err := h.store.Device(t.Context(), "ada", device)
 	check(t, err)
 	if d.Platform != "webpush" || d.Token != "https://push.example.com/send/abc" {
 		t.Errorf("the device is %+v", d)
 	}
-	c.press("push-button")
-	c.sees("This browser can tell you of your turns.")
+	c.Press("#push-button")
+	c.Sees("This browser can tell you of your turns.")
 	if _, err := h.store.Device(t.Context(), "ada", device); err == nil {
 		t.Error("the device is still there")
 	}
 }
 
+// noteScript notes in shown what the page says whenever it changes, for what stands
+// there shorter than a test may take to look.
+const noteScript = `(() => {
+	window.shown = [];
+	new MutationObserver(() => shown.push(document.body.innerText)).observe(document.body, { subtree: true, childList: true, characterData: true });
+	return true;
+})()`
+
 func TestATurnThatNobodyAnswersIsExplained(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.show("club", "Tuesday night", "The Locksmith", 2*time.Second)
+	h.show("club", "Tuesday night", "The Locksmith", 3*time.Second)
 	h.join("club", "ada")
 	c := h.fanPage("ada")
+	run[bool](c, noteScript)
 	h.free("club", "o1")
-	c.heads("Your turn")
-	c.sees("If you do nothing, it goes on to the next fan then. You keep your place in line either way.")
+	c.Wait(`shown.some((text) => text.includes("Your turn") && text.includes("If you do nothing, it goes on to the next fan then. You keep your place in line either way."))`)
 	c.heads("You are first in line")
-	c.sees("Your turn for Tuesday night is over; the seat goes on to the next fan. You keep your place in line.")
+	c.Sees("Your turn for Tuesday night is over; the seat goes on to the next fan. You keep your place in line.")
 }
 
 // TestTheFanPageIsQuietAndFits looks at each state of it, light and dark, narrow and
@@ -241,43 +226,43 @@ func TestTheFanPageIsQuietAndFits(t *testing.T) {
 	h.join("club", "ada", "ben", "cleo", "dara", "eli", "fay", "gus")
 	h.join("stadium", "ada.1", "ben.2", "gus")
 	c := newChrome(t)
-	c.allow("webpush-key")
+	c.Allow("webpush-key")
 	look := func(name string) {
 		t.Helper()
 		for _, width := range []int64{1280, 400} {
 			for _, scheme := range []string{"light", "dark"} {
-				c.scheme(scheme)
-				c.do(chromedp.EmulateViewport(width, 900))
-				if over := run[int](c, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+				c.Scheme(scheme)
+				c.Width(width)
+				if over := c.TooWide(); over > 0 {
 					t.Errorf("%s is %d wider than %d", name, over, width)
 				}
 				if folder != "" {
-					c.picture(filepath.Join(folder, fmt.Sprintf("fan-%s-%d-%s.png", name, width, scheme)))
+					c.Picture(filepath.Join(folder, fmt.Sprintf("fan-%s-%d-%s.png", name, width, scheme)))
 				}
 			}
 		}
 	}
-	c.to(h.url + "/demo")
-	c.sees("gus")
+	c.To(h.url + "/demo")
+	c.Sees("gus")
 	look("choose")
 	c.open(h, "gus")
-	c.sees("ahead of you")
+	c.Sees("ahead of you")
 	look("waiting")
 	c.open(h, "ada")
 	h.free("club", "o1")
 	c.heads("Your turn")
 	look("turn")
-	c.press("pass")
-	c.sees("Passed on")
+	c.Press("#pass")
+	c.Sees("Passed on")
 	look("passed")
 	c.open(h, "ben")
 	c.heads("Your turn")
-	c.press("take")
+	c.Press("#take")
 	c.heads("Held for you")
 	look("held")
 	c.open(h, "ben") // loaded anew while seats are held
 	c.heads("Held for you")
-	c.press("pay")
+	c.Press("#pay")
 	c.heads("It is yours")
 	look("bought")
 	c.open(h, "newcomer")

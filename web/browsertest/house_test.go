@@ -31,8 +31,6 @@ const (
 	fanSecret = "fan-secret-of-the-tests-0123456789"
 	// staffPassword is that of admin in the box office.
 	staffPassword = "staff-password-of-the-tests"
-	// patience bounds what a test waits for.
-	patience = 20 * time.Second
 )
 
 // staff are made once: their hash is slow to make.

@@ -19,6 +19,7 @@ export class Phone {
 
   #looking = 0;
   #acts = 0; // how many began or ended
+  #offered = false; // what comes last on the page
   #warned = new Set();
 
   constructor(fan, shows) {
@@ -51,7 +52,6 @@ export class Phone {
     on("unread", () => this.view.render());
     this.view.render();
     this.client.connect();
-    offerPush(this.client);
     setInterval(() => this.#tick(), 250);
   }
 
@@ -116,6 +116,14 @@ export class Phone {
       else if (!this.claims.has(e.show_id)) await this.#findClaim(e.show_id);
     }
     this.view.render();
+    this.#offer();
+  }
+
+  /** offer waits until what stands above it is drawn: its button would move away under a thumb. */
+  #offer() {
+    if (this.#offered || !this.known) return;
+    this.#offered = true;
+    offerPush(this.client);
   }
 
   /** findClaim is for a page that was loaded while seats are held: claiming again answers with the same claim. */
