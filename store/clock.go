@@ -14,6 +14,7 @@ type Clock struct {
 	s      *Store
 	start  time.Time // carries the monotonic reading
 	offset atomic.Int64
+	skewed bool // this machine's clock was off, at the last measuring
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 }
@@ -21,6 +22,9 @@ type Clock struct {
 const (
 	clockTrips   = 5
 	clockRefresh = 10 * time.Second
+	// clockSkew is how far this machine's clock may be off the database's. The line goes
+	// by the database's alone; signatures for providers and retries go by this one.
+	clockSkew = 2 * time.Second
 )
 
 // NewClock measures the database's time and keeps measuring it until Stop.
@@ -80,5 +84,16 @@ func (c *Clock) measure(ctx context.Context) error {
 			c.offset.Store(now.Add(-sent - trip/2).UnixNano())
 		}
 	}
+	c.compare(time.Now())
 	return nil
+}
+
+// compare warns when this machine's clock has come to be off.
+func (c *Clock) compare(machine time.Time) {
+	ahead := machine.Sub(c.Now())
+	was := c.skewed
+	if c.skewed = ahead.Abs() > clockSkew; c.skewed && !was {
+		c.s.log.Warn("this machine's clock is not the database's: providers may refuse what it signs, and retries come at wrong times; set it by NTP",
+			"ahead", ahead.Round(time.Millisecond))
+	}
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,5 +32,21 @@ func TestJobsFallDueByTheDatabasesClock(t *testing.T) {
 			t.Errorf("%s: due %v, %v off", name, job.ScheduledAt, off)
 		}
 		j.clock.Store(nil)
+	}
+}
+
+func TestAClockThatIsOffIsToldOnce(t *testing.T) {
+	t.Parallel()
+	var said strings.Builder
+	c := &Clock{s: &Store{log: slog.New(slog.NewTextHandler(&said, nil))}, start: time.Now()}
+	c.offset.Store(time.Now().UnixNano())
+	times := func() int { return strings.Count(said.String(), "this machine's clock is not the database's") }
+	for i, step := range []struct {
+		ahead time.Duration
+		want  int
+	}{{0, 0}, {time.Second, 0}, {-time.Minute, 1}, {-time.Minute, 1}, {0, 1}, {5 * time.Second, 2}} {
+		if c.compare(c.Now().Add(step.ahead)); times() != step.want {
+			t.Errorf("step %d: told %d times, want %d:\n%s", i, times(), step.want, said.String())
+		}
 	}
 }
