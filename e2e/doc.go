@@ -23,6 +23,7 @@
 //	phones_test.go   messages that come by every channel, and the channels' settings
 //	callback_test.go what providers tell later, and the digest
 //	followers_test.go     the event stream, over HTTP, as webhooks and in Kafka
+//	texts_test.go    that texts, addresses and secrets stand nowhere but where they must
 //	announcement_test.go  announcements on two instances, and under kill -9
 //	blast_test.go    a blast through kill -9 and a lost Redis
 //	blastloss_test.go     that a blast misses nobody and tells nobody twice

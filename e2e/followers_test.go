@@ -191,19 +191,20 @@ func TestWhatProvidersTellReachesAllWhoFollow(t *testing.T) {
 	}
 }
 
-// wantEvents looks for an event of each delivery in the stream and returns their ids.
+// wantEvents waits until an event of each delivery is in the stream and returns their ids.
 func (w *world) wantEvents(want map[string]happened) (ids []string) {
 	w.t.Helper()
-	list, _ := w.stream()
-	for _, e := range list {
-		if x, ok := want[e.Data.Delivery]; ok && x.Type == e.Type {
-			wantEvent(w.t, "the stream", e, x)
-			ids = append(ids, e.ID)
+	w.until(20*time.Second, "the stream has the events", func() bool {
+		ids = nil
+		list, _ := w.stream()
+		for _, e := range list {
+			if x, ok := want[e.Data.Delivery]; ok && x.Type == e.Type {
+				wantEvent(w.t, "the stream", e, x)
+				ids = append(ids, e.ID)
+			}
 		}
-	}
-	if len(ids) != len(want) {
-		w.t.Fatalf("the stream has %d of %d events: %+v", len(ids), len(want), list)
-	}
+		return len(ids) == len(want)
+	})
 	return ids
 }
 

@@ -13,8 +13,13 @@ import (
 // env are settings beside the usual.
 func newPhones(t *testing.T, env ...string) (*world, *providers.All) {
 	t.Helper()
+	return newPhonesOn(t, providers.NewPhones(providers.PhonesConfig{}), env...)
+}
+
+func newPhonesOn(t *testing.T, phones *providers.Phones, env ...string) (*world, *providers.All) {
+	t.Helper()
 	w := newWorldOn(t, 0, database(t))
-	all := must(providers.StartAll(providers.NewPhones(providers.PhonesConfig{})))(t)
+	all := must(providers.StartAll(phones))(t)
 	t.Cleanup(all.Close)
 	in := w.newInstance("A")
 	in.env = append(append(phoneEnv(t, all), "FANLINE_PUBLIC_URL="+in.base), env...)
