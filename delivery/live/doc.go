@@ -39,12 +39,13 @@
 // # Main path
 //
 // web authenticates, asks Hub.Full, upgrades and calls Hub.Serve (serve.go), which reads the socket until it ends; a
-// second goroutine writes it (write.go); what a connection asks of others, its entry into the hub first, is done by a
+// second goroutine writes what its queue has (write.go, queue.go); what a connection asks of others, its entry into the hub first, is done by a
 // third that lives while there is something to do (act.go, join.go). One goroutine of the hub looks at the Feed and hands
-// notices to connections (look.go), one pushes what had to wait (due.go, schedule.go), one tells positions (lines.go, position.go).
-// cursor.go is what a cursor says, place.go who gets one, signout.go whom a sign-out closes.
+// notices to connections (look.go), one pushes what had to wait (due.go, schedule.go), one tells positions
+// (lines.go, rank.go, position.go). cursor.go is what a cursor says, place.go who gets one, signout.go whom a sign-out closes.
 //
-// Registry is registry.go and registry_*.go. Feed, Acts, Lines and Presence are what the hub asks of others (feed.go, lines.go, hub.go).
+// Registry is registry.go and registry_*.go. Feed, Acts, Lines and Presence are what the hub
+// asks of others (feed.go, lines.go, hub.go).
 //
 // # Lifecycle
 //

@@ -1,7 +1,5 @@
 package live
 
-import "slices"
-
 // lineSent is the position in a show that a connection was told last.
 type lineSent struct {
 	showNo   int32
@@ -48,10 +46,4 @@ func newsworthy(told, position int64) bool {
 		return told != position
 	}
 	return max(told-position, position-told)*100 >= told
-}
-
-// rankOf is how many of the places, which are in order, are below place.
-func rankOf(places []int64, place int64) int64 {
-	i, _ := slices.BinarySearch(places, place)
-	return int64(i)
 }

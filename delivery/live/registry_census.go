@@ -95,3 +95,9 @@ func parseCensus(name, value string, now time.Time) (i InstanceFigures, ok bool)
 	i.Sockets, err = strconv.Atoi(parts[2])
 	return i, err == nil
 }
+
+// Instances is how many instances listen now, all with a registry that is started.
+func (r *Registry) Instances(ctx context.Context) (int, error) {
+	listening, err := r.cfg.Redis.PubSubNumSub(ctx, allTopic).Result()
+	return int(listening[allTopic]), err
+}
