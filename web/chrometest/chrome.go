@@ -88,7 +88,7 @@ func (c *Chrome) until(what string, step func(ctx context.Context) (notYet strin
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.ctx, Patience)
 	defer cancel()
-	var last string
+	last := "the page does not answer"
 	for {
 		notYet, err := step(ctx)
 		switch {
@@ -100,10 +100,15 @@ func (c *Chrome) until(what string, step func(ctx context.Context) (notYet strin
 			notYet = err.Error()
 		}
 		last = notYet
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
+		rest(ctx)
+	}
+}
+
+// rest is the pause between two looks.
+func rest(ctx context.Context) {
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -28,10 +27,7 @@ func (c *Chrome) Press(css string) {
 		if err != nil || at.NotYet != "" {
 			return at.NotYet, err
 		}
-		if err := chromedp.Do(ctx, chromedp.MouseClickXY(at.X, at.Y)); err != nil {
-			return "", err
-		}
-		return c.heard(ctx)
+		return c.heard(ctx, chromedp.Do(ctx, chromedp.MouseClickXY(at.X, at.Y)))
 	})
 }
 
@@ -40,7 +36,7 @@ func (c *Chrome) Submit(css string) {
 	c.t.Helper()
 	c.Press(css)
 	c.until("the page after "+css, func(ctx context.Context) (string, error) {
-		state, err := evaluate[string](ctx, `window.pressed ? "the page before" : document.readyState`)
+		state, err := evaluate[string](ctx, `window.chrometest ? "the page before" : document.readyState`)
 		if state == "complete" {
 			state = ""
 		}
@@ -58,10 +54,7 @@ func (c *Chrome) Enter(css string) {
 		if notYet, err := c.tabTo(ctx, css); err != nil || notYet != "" {
 			return notYet, err
 		}
-		if err := chromedp.Do(ctx, chromedp.KeyEvent(kb.Enter)); err != nil {
-			return "", err
-		}
-		return c.heard(ctx)
+		return c.heard(ctx, chromedp.Do(ctx, chromedp.KeyEvent(kb.Enter)))
 	})
 }
 
@@ -118,20 +111,18 @@ func (c *Chrome) armed(ctx context.Context, css string) (place, error) {
 	return evaluate[place](ctx, readyScript+filled(c.t, `(%s, %s, true)`, []any{css, !c.mute}))
 }
 
-// heard ends the listening of armed. Another page is there because this one heard.
-// Without scripts nobody listens, but nothing moves either.
-func (c *Chrome) heard(ctx context.Context) (string, error) {
-	if c.mute {
-		return "", nil
-	}
-	const script = `window.pressed ? (window.pressed.listening.abort(), window.pressed.heard) : true`
+// heard ends the listening of armed, and says why not yet if the element did not
+// hear. Another page is there because this one heard, also where the click itself
+// ended with an error, since the page of it had gone.
+func (c *Chrome) heard(ctx context.Context, click error) (string, error) {
+	const script = `window.chrometest ? (chrometest.listening.abort(), chrometest.heard) : true`
 	for {
 		heard, err := evaluate[bool](ctx, script)
 		switch {
 		case err != nil && ctx.Err() == nil: // between two pages there is none
-			time.Sleep(pause)
+			rest(ctx)
 		case err == nil && !heard:
-			return "the click did not arrive", nil
+			return "the click did not arrive", click
 		default:
 			return "", err
 		}

@@ -1,7 +1,8 @@
-// Looks whether an element can be pressed, where, and why not yet. With scripts it
-// looks over two frames, so that what moves comes to rest first. Asked to listen, it notes
-// in window.pressed whether the element hears a click then; what would go to
-// something else, because the page moved after all, goes nowhere.
+// Looks whether an element can be pressed, where, and why not yet. It looks over two
+// frames, so that what moves comes to rest first. Asked to listen, it notes in
+// window.chrometest whether the element hears a click then; what would go to
+// something else, because the page moved after all, goes nowhere. Where scripts do
+// not run, there are no frames and no listeners, but nothing moves either.
 (async (css, scripted, listens) => {
   const find = () => document.querySelector(css);
   const belongs = (el, to) => to.contains(el) || el?.closest("label")?.control === to;
@@ -37,7 +38,7 @@
   };
 
   const listen = () => {
-    const pressed = { heard: false, listening: new AbortController() };
+    const pressed = { heard: !scripted, listening: new AbortController() };
     const hear = (e) => {
       const el = find();
       if (!el || !belongs(e.target, el)) {
@@ -47,8 +48,8 @@
         pressed.heard = true;
       }
     };
-    window.pressed?.listening.abort();
-    window.pressed = pressed;
+    window.chrometest?.listening.abort();
+    window.chrometest = pressed;
     for (const type of ["pointerdown", "mousedown", "pointerup", "mouseup", "click"])
       addEventListener(type, hear, { capture: true, signal: pressed.listening.signal });
   };
