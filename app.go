@@ -28,7 +28,8 @@ import (
 // app is one instance, its parts in the order in which they start. They stop in
 // the other order.
 type app struct {
-	log *slog.Logger
+	log     *slog.Logger
+	tracing *tracing // nil: nothing is traced
 
 	store    *store.Store
 	dbClock  *store.Clock
@@ -78,8 +79,12 @@ func newApp(ctx context.Context, s *settings, log *slog.Logger) (*app, error) {
 // join makes the parts; what it made before an error is close's to give back.
 func (a *app) join(ctx context.Context, s *settings) (err error) {
 	log := a.log
+	if a.tracing, err = s.tracing(ctx, log); err != nil {
+		return err
+	}
 	if a.store, err = store.Open(ctx, store.Config{
 		URL: s.DatabaseURL, ReadThreshold: s.ReadThreshold, Senders: s.senders(), Log: log,
+		Tracer: a.tracing.statements(), Middleware: a.tracing.jobs(),
 	}); err != nil {
 		return err
 	}
@@ -142,7 +147,7 @@ func (a *app) newBus(s *settings) error {
 		return err
 	}
 	a.bus, err = notifier.NewBus(a.store.Driver(), notifier.BusConfig{
-		Lanes: lanes, Log: a.log,
+		Lanes: lanes, Log: a.log, Middleware: a.tracing.jobs(),
 		Handlers: map[notifier.Subscriber]notifier.Handler{
 			notifier.WriteStrategy: fanout.Handler(waitlist.Write, a.store, a.deadline),
 			notifier.ReadStrategy:  fanout.Handler(waitlist.Read, a.store, a.deadline),
@@ -185,7 +190,8 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 		ClaimLimit: claimLimit{a.limiter, s.ClaimsPerS},
 		Admin:      a.pages.Handler(),
 		Demo:       s.demo, WebPushKey: s.webPushKey(), LocalPush: s.forDevelopment(),
-		Ready: a.ready, Metrics: metrics, Log: a.log, Version: version, Build: build(),
+		Tracer: a.tracing.requests(),
+		Ready:  a.ready, Metrics: metrics, Log: a.log, Version: version, Build: build(),
 	})
 	if err != nil {
 		return &badConfig{"FANLINE_ALLOWED_ORIGINS", err.Error()}
@@ -319,6 +325,7 @@ func (a *app) close() {
 	if a.store != nil {
 		a.store.Close()
 	}
+	stopped(a.log, "the traces", a.tracing.stop(ctx))
 }
 
 // ready is what this process needs.

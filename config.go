@@ -53,6 +53,8 @@ type settings struct {
 	KafkaBrokers string `env:"FANLINE_KAFKA_BROKERS" help:"Kafka to export the event stream to, as host:9092,..."`
 	KafkaTopic   string `env:"FANLINE_KAFKA_TOPIC" help:"The topic that events are written to."`
 
+	OTLPEndpoint string `name:"otel-exporter-otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"OpenTelemetry collector that traces are sent to, as http://127.0.0.1:4318; without one nothing is traced."`
+
 	Log string `env:"FANLINE_LOG" default:"info" help:"Least level that is logged: debug, info, warn or error."`
 }
 
@@ -104,6 +106,11 @@ func (s *settings) checkEdge() error {
 	}
 	if _, err := s.staff(); err != nil {
 		return err
+	}
+	if s.OTLPEndpoint != "" {
+		if _, err := collector(s.OTLPEndpoint); err != nil {
+			return err
+		}
 	}
 	for _, c := range []struct {
 		variable string

@@ -51,6 +51,7 @@ func TestABadSettingIsNamedAndEndsWithTwo(t *testing.T) {
 		{"keys at no address", "FANLINE_FAN_JWKS_URL", "shop.example"},
 		{"a public address that is none", "FANLINE_PUBLIC_URL", "tickets.example"},
 		{"staff without a hash", "FANLINE_ADMIN_USERS", "ada:hunter2"},
+		{"a collector that is no address", "OTEL_EXPORTER_OTLP_ENDPOINT", "127.0.0.1:4318"},
 		{"an unknown lane", "FANLINE_LANES", "turns,express"},
 		{"a threshold of nobody", "FANLINE_READ_THRESHOLD", "0"},
 		{"a threshold that is no number", "FANLINE_READ_THRESHOLD", "many"},

@@ -61,7 +61,9 @@ type BusConfig struct {
 	// Sender does the sends of Channels; nil: this process has none to do.
 	Sender   Sender
 	Channels []Channel
-	Log      *slog.Logger
+	// Middleware is around each job.
+	Middleware []rivertype.Middleware
+	Log        *slog.Logger
 }
 
 // Bus brings events to their subscribers and works the lanes, on River. Its
@@ -103,7 +105,7 @@ func NewBus[TTx any](driver riverdriver.Driver[TTx], cfg BusConfig) (*Bus, error
 		}
 	}
 	client, err := river.NewClient(driver, &river.Config{
-		Workers: workers, Queues: queues, Logger: cfg.Log,
+		Workers: workers, Queues: queues, Logger: cfg.Log, Middleware: cfg.Middleware,
 		JobTimeout:    15 * time.Second,
 		FetchCooldown: 10 * time.Millisecond, // of what workers insert, as in store.Open
 		// The default hour would strand the jobs of a process that was killed.

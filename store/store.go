@@ -33,7 +33,11 @@ type Config struct {
 	// Senders are whom opt-outs go by, by channel: one of another sender does not
 	// count. Without a sender, all count.
 	Senders map[notifier.Channel]string
-	Log     *slog.Logger
+	// Tracer follows each statement; nil: nothing does.
+	Tracer pgx.QueryTracer
+	// Middleware is around each insert of jobs.
+	Middleware []rivertype.Middleware
+	Log        *slog.Logger
 }
 
 // Store is the database. Close it when nothing uses it any more.
@@ -74,6 +78,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := checkSessions(ctx, pc.ConnConfig); err != nil {
 		return nil, err
 	}
+	pc.ConnConfig.Tracer = cfg.Tracer
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
@@ -84,7 +89,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	due := &jobTime{}
 	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
-		Logger: cfg.Log, Hooks: []rivertype.Hook{due},
+		Logger: cfg.Log, Hooks: []rivertype.Hook{due}, Middleware: cfg.Middleware,
 		// Also how seldom an insert wakes a queue's workers: by default every tenth
 		// of a second, for which urgent messages then wait at each hop.
 		FetchCooldown: 10 * time.Millisecond,

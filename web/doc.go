@@ -17,6 +17,6 @@
 // bodies.
 //
 // Everything here may be called concurrently. The package imports waitlist,
-// notifier and delivery, chi, huma, jwt, keyfunc, x/time/rate, websocket and the
-// Prometheus client.
+// notifier and delivery, chi, huma, jwt, keyfunc, x/time/rate, websocket, the
+// Prometheus client and OpenTelemetry's API.
 package web

@@ -58,7 +58,8 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		m := &meta{id: requestID(r.Header.Get("X-Request-Id"))}
-		r = r.WithContext(context.WithValue(r.Context(), metaKey{}, m))
+		ctx, span := s.follow(r, m)
+		r = r.WithContext(context.WithValue(ctx, metaKey{}, m))
 		rec := &recorder{ResponseWriter: w}
 		setHeaders(rec.Header(), m.id)
 		bound(http.NewResponseController(w), began.Add(patience))
@@ -70,6 +71,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			}
 			s.metrics.inFlight.Dec()
 			s.finish(r, rec, m, time.Since(began))
+			endSpan(span, r, rec.status)
 			if fault == http.ErrAbortHandler {
 				panic(fault)
 			}
@@ -96,10 +98,7 @@ func (s *Server) panicked(ctx context.Context, rec *recorder, fault any) {
 // finish writes what may be kept of a request: never its query, headers or body,
 // nor who the fan is.
 func (s *Server) finish(r *http.Request, rec *recorder, m *meta, took time.Duration) {
-	route := chi.RouteContext(r.Context()).RoutePattern()
-	if route == "" {
-		route = "none"
-	}
+	route := routeOf(r)
 	s.metrics.observe(r.Method, route, rec.status, took)
 	level := slog.LevelInfo
 	switch {
@@ -115,6 +114,14 @@ func (s *Server) finish(r *http.Request, rec *recorder, m *meta, took time.Durat
 	s.log.LogAttrs(r.Context(), level, "request", slog.String("request_id", m.id), slog.String("method", r.Method),
 		slog.String("route", route), slog.Int("status", rec.status), slog.Int64("bytes", rec.bytes),
 		slog.Duration("took", took), slog.String("by", who))
+}
+
+// routeOf is the pattern that took the request.
+func routeOf(r *http.Request) string {
+	if route := chi.RouteContext(r.Context()).RoutePattern(); route != "" {
+		return route
+	}
+	return "none"
 }
 
 // requestID keeps the caller's where it can be shown as it is.

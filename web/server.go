@@ -16,6 +16,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	"fanline/notifier"
 	"fanline/waitlist"
@@ -73,6 +74,9 @@ type Config struct {
 	// Metrics gets this package's and is served on the operations address; nil: a
 	// new one.
 	Metrics *prometheus.Registry
+	// Tracer follows each request but the stream's, which lasts for hours; nil:
+	// nothing does.
+	Tracer  trace.Tracer
 	Log     *slog.Logger // nil: slog.Default()
 	Build   string       // for /healthz: what it was built with
 	Version string       // for /healthz and the OpenAPI document
