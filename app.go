@@ -53,6 +53,7 @@ type app struct {
 	pipeline *delivery.Pipeline
 	alerts   *delivery.AlertClock
 	bus      *notifier.Bus
+	lanes    *notifier.LaneWatch
 	fans     *web.TokenVerifier
 	hub      *live.Hub
 	jobs     *riverui.Handler
@@ -155,6 +156,7 @@ func (a *app) newBus(s *settings) error {
 		},
 		Sender: a.pipeline, Channels: a.pipeline.Channels(),
 	})
+	a.lanes = notifier.NewLaneWatch(a.store, a.log)
 	return err
 }
 
@@ -250,6 +252,7 @@ func (a *app) start() error {
 	if err := a.bus.Start(ctx); err != nil {
 		return fmt.Errorf("start the queue: %w", err)
 	}
+	a.lanes.Start()
 	a.alerts.Start()
 	a.feedback.Start()
 	if a.digests != nil {
@@ -281,6 +284,7 @@ func (a *app) stop() {
 	if a.digests != nil {
 		a.digests.Stop()
 	}
+	a.lanes.Stop()
 	stopped(a.log, "the queue", a.bus.Stop(ctx))
 	if a.kafka != nil {
 		a.kafka.Stop()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"fanline/delivery/kafka"
+	"fanline/notifier"
 	"fanline/store"
 )
 
@@ -36,7 +38,7 @@ func (c *checkCommand) Run(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	rows := []checkRow{{name: "postgres", look: c.checkPostgres}, {name: "redis", look: c.checkRedis}}
+	rows := []checkRow{{name: "postgres", look: c.checkPostgres}, {name: "redis", look: c.checkRedis}, {name: "lanes", look: c.checkLanes}}
 	for _, ch := range c.channels() {
 		rows = append(rows, ch.row())
 	}
@@ -109,6 +111,19 @@ func printRows(ctx context.Context, rows []checkRow) error {
 }
 
 func (c *checkCommand) checkPostgres(ctx context.Context) error {
+	return c.withStore(ctx, func(s *store.Store) error { return s.Migrated(ctx) })
+}
+
+// checkLanes finds work that no process does. No instance can be unready for that, which
+// would take those away that do the rest.
+func (c *checkCommand) checkLanes(ctx context.Context) error {
+	return c.withStore(ctx, func(s *store.Store) error {
+		loads, err := s.QueueLoads(ctx)
+		return cmp.Or(err, notifier.Unserved(loads))
+	})
+}
+
+func (c *checkCommand) withStore(ctx context.Context, look func(*store.Store) error) error {
 	log, _, err := c.logger(io.Discard)
 	if err != nil {
 		return err
@@ -118,7 +133,7 @@ func (c *checkCommand) checkPostgres(ctx context.Context) error {
 		return err
 	}
 	defer s.Close()
-	return s.Migrated(ctx)
+	return look(s)
 }
 
 func (c *checkCommand) checkRedis(ctx context.Context) error {

@@ -33,6 +33,7 @@ func (a *app) measure(reg prometheus.Registerer) {
 	a.measureLimits(f)
 	a.measureCache(f)
 	a.measureFollowers(f)
+	a.measureLanes(f)
 	a.measurePipeline(f)
 	a.measureFeedback(f)
 }
@@ -94,6 +95,43 @@ func (a *app) measureFollowers(f figures) {
 	if a.kafka != nil {
 		f.counter("kafka_exported_total", "Events written to Kafka.", a.kafka.Exported)
 		f.counter("kafka_failed_total", "Pages that the brokers did not acknowledge.", a.kafka.Failed)
+	}
+}
+
+// measureLanes registers the figures of the queues, which are those of all instances.
+func (a *app) measureLanes(f figures) {
+	f.gauge("queues_unserved", "Queues with work that no process does. An alarm.", func() (n float64) {
+		for _, q := range a.lanes.Loads() {
+			if q.Unserved() {
+				n++
+			}
+		}
+		return n
+	})
+	f.reg.MustRegister(&laneFigures{a.lanes, prometheus.NewDesc("fanline_queue_oldest_seconds",
+		"For how long the oldest job of a queue that is due has waited.", []string{"queue"}, nil)})
+}
+
+// laneFigures are ages by queue, which only running tells.
+type laneFigures struct {
+	lanes  *notifier.LaneWatch
+	oldest *prometheus.Desc
+}
+
+// Describe names the figure.
+func (l *laneFigures) Describe(to chan<- *prometheus.Desc) { to <- l.oldest }
+
+// Collect reads it. The lanes' own queues are there also while nothing is known.
+func (l *laneFigures) Collect(to chan<- prometheus.Metric) {
+	ages := map[string]float64{}
+	for _, lane := range notifier.Lanes {
+		ages[notifier.Queue(lane)] = 0
+	}
+	for _, q := range l.lanes.Loads() {
+		ages[q.Queue] = q.Oldest.Seconds()
+	}
+	for queue, age := range ages {
+		to <- prometheus.MustNewConstMetric(l.oldest, prometheus.GaugeValue, age, queue)
 	}
 }
 

@@ -86,11 +86,11 @@ func TestCheckLooksAtEachChannel(t *testing.T) {
 	w, all := newPhones(t)
 	env := append(w.env(), phoneEnv(t, all)...)
 	code, out := command(t, env, "check")
-	if code != 0 || strings.Count(out, " ok") != 7 {
+	if code != 0 || strings.Count(out, " ok") != 8 {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	code, out = command(t, w.env(), "check")
-	if code != 0 || strings.Count(out, " ok") != 2 || strings.Count(out, " off ") != 6 || !strings.Contains(out, "FANLINE_SMTP_ADDR") {
+	if code != 0 || strings.Count(out, " ok") != 3 || strings.Count(out, " off ") != 6 || !strings.Contains(out, "FANLINE_SMTP_ADDR") {
 		t.Errorf("without channels, exit code %d:\n%s", code, out)
 	}
 	all.SMTP.Close()
@@ -98,6 +98,33 @@ func TestCheckLooksAtEachChannel(t *testing.T) {
 	code, out = command(t, setting(env, "FANLINE_TWILIO_AUTH_TOKEN", "wrong-token"), "check")
 	if code != 1 || strings.Count(out, " failed ") != 3 || strings.Contains(out, "wrong-token") {
 		t.Errorf("with three that fail, exit code %d:\n%s", code, out)
+	}
+}
+
+func TestCheckNamesWorkThatNoProcessDoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 0)
+	in := w.newInstance("A", "FANLINE_LANES=turns,bulk")
+	in.launch()
+	in.waitReady()
+	w.app = sim.NewApp([]string{in.base}, apiSecret, sim.WithHTTPClient(w.http))
+	must(w.app.Call(w.ctx, http.MethodPost, "/v1/notifications", map[string]any{
+		"fan_id": "ada", "lane": "transactional", "type": "login_code", "title": "Code", "body": "1234",
+	}, nil))(t)
+	if code, out := command(t, w.env(), "check"); code != 0 {
+		t.Errorf("of work that is new, exit code %d:\n%s", code, out)
+	}
+	w.sql(`UPDATE river_job SET scheduled_at = now() - interval '1 minute' WHERE queue = 'lane_transactional'`)
+	code, out := command(t, w.env(), "check")
+	if code != 1 || !strings.Contains(out, "lane_transactional") || !strings.Contains(out, "FANLINE_LANES") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	w.until(startPatience, "the instance says so", func() bool {
+		_, metrics := w.get("http://" + in.ops + "/metrics")
+		return strings.Contains(metrics, "fanline_queues_unserved 1") && strings.Contains(in.process.out.all(), "no process serves the queue lane_transactional")
+	})
+	if status, _ := w.get("http://" + in.ops + "/readyz"); status != 200 {
+		t.Errorf("the instance, which serves its own lanes, answers %d to /readyz", status)
 	}
 }
 

@@ -234,6 +234,7 @@ func TestQueuesHaveTheirLanesAndStates(t *testing.T) {
 		{Queue: "lane_turns"},
 		{Queue: "turns_sms", Waiting: 3, Oldest: 6 * time.Second},
 		{Queue: "bulk_email", Waiting: 3, Oldest: 6 * time.Second},
+		{Queue: "bulk_apns", Waiting: 3, Oldest: 20 * time.Second},
 		{Queue: "transactional_fcm", Paused: true},
 	})
 	var got []string
@@ -242,7 +243,7 @@ func TestQueuesHaveTheirLanesAndStates(t *testing.T) {
 			got = append(got, l.Lane+" "+r.Name+" "+r.State)
 		}
 	}
-	want := "transactional Google push paused; turns text messages behind; bulk mail flowing"
+	want := "transactional Google push paused; turns text messages behind; bulk Apple push no process serves it: see FANLINE_LANES; bulk mail flowing"
 	if strings.Join(got, "; ") != want {
 		t.Errorf("%s, want %s", strings.Join(got, "; "), want)
 	}

@@ -245,6 +245,8 @@ func queueRowOf(load notifier.QueueLoad, name string, patience time.Duration) qu
 	switch {
 	case load.Paused:
 		row.Shows, row.State = "missed", "paused"
+	case load.Unserved():
+		row.Shows, row.State = "missed", "no process serves it: see FANLINE_LANES"
 	case load.Oldest > patience:
 		row.Shows, row.State = "missed", "behind"
 	case load.Waiting+load.Running == 0 && load.Later > 0:
