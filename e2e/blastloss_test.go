@@ -246,33 +246,3 @@ func sleep(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	}
 }
-
-func TestFansOfAnInstanceThatDiedArePushed(t *testing.T) {
-	t.Parallel()
-	w, all := newPhones(t)
-	dies := w.newInstance("B", w.in[0].env...)
-	dies.launch()
-	dies.waitReady()
-	const n = 200
-	l := w.newLine(t, n, sim.Policy{})
-	for _, fan := range l.fans { // no reconnect: their phones are in their pockets
-		l.connectWith(fan, sim.FanConfig{BaseURLs: []string{dies.base}})
-	}
-	w.sql(`INSERT INTO devices (fan_no, device_id, platform, token, registered_at, used)
-		SELECT fan_no, 'phone', 'fcm', 'token-' || fan_id, now(), true FROM fans`)
-	dies.process.kill()
-	w.app = sim.NewApp([]string{w.in[0].base}, apiSecret, sim.WithHTTPClient(w.http))
-	freed := time.Now()
-	must(w.app.Free(w.ctx, l.show, "all", sim.Free{Quantity: n, Reason: "new_inventory"}))(t)
-	w.until(30*time.Second, "every phone got the push", func() bool { return all.Phones.Counts().Addresses >= n })
-	var late time.Duration
-	for _, g := range all.Phones.Log() {
-		late = max(late, g.At.Sub(freed))
-	}
-	// The turns open within n/50 s; while the lease lives, nobody's silence is a reason
-	// to wait longer than for an ack.
-	if most := n/50*time.Second + 10*time.Second; late > most {
-		t.Errorf("the last push came %v after the seats were freed, want within %v", late, most)
-	}
-	t.Logf("the last of %d pushes came %v after the seats were freed", n, late.Round(time.Millisecond))
-}

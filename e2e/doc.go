@@ -27,6 +27,7 @@
 //	announcement_test.go  announcements on two instances, and under kill -9
 //	blast_test.go    a blast through kill -9 and a lost Redis
 //	blastloss_test.go     that a blast misses nobody and tells nobody twice
+//	death_test.go    a thousand fans whose instance died
 //	import_test.go   a file put in line, and one that breaks off
 //	dev_test.go      fanline dev, and its fan page
 //	manual_test.go   that the docs name what there is
