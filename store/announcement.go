@@ -142,23 +142,25 @@ func sortableID(prefix string, at time.Time) string {
 // matchMost is how many fans are looked up in a line at a time.
 const matchMost = 1000
 
-// announced returns new announcements for those fans who are here and were in line,
-// whichever strategy: what it costs grows with the fans who are here.
+// announced returns new announcements for those fans who are here, were in line and
+// hear of them over sockets, whichever strategy: what it costs grows with the fans who
+// are here.
 func (f *Feed) announced(ctx context.Context, nos []int64, here live.Here) ([]live.Shared, error) {
 	if len(nos) == 0 {
 		return nil, nil
 	}
 	rows, err := f.s.pool.Query(ctx, `
-		SELECT a.show_no, a.decision, a.at, a.announcement_id, a.title, a.body, a.data, s.show_id
+		SELECT a.show_no, a.decision, a.at, a.announcement_id, a.title, a.body, a.data, a.channels IS NULL, s.show_id
 		FROM announcements a JOIN shows s USING (show_no)
 		WHERE a.announcement_no = ANY($1) ORDER BY a.at, a.announcement_no`, nos)
 	type announced struct {
 		of waitlist.Announcement
 		item
+		preferred bool // it goes as the fans prefer
 	}
 	list, err := all(rows, err, func(row pgx.CollectableRow) (x announced, err error) {
 		a, own := &x.of, &x.own
-		err = row.Scan(&a.ShowNo, &a.Decision, &x.at, &a.ID, &own.title, &own.body, &own.data, &x.show.ID)
+		err = row.Scan(&a.ShowNo, &a.Decision, &x.at, &a.ID, &own.title, &own.body, &own.data, &x.preferred, &x.show.ID)
 		x.id, x.kind, x.lane = notifier.AnnouncementID(x.show.ID, a.ID), notifier.KindAnnouncement, notifier.Bulk
 		return x, err
 	})
@@ -170,20 +172,23 @@ func (f *Feed) announced(ctx context.Context, nos []int64, here live.Here) ([]li
 	for i := range list {
 		it := list[i].item.item()
 		shared[i] = live.Shared{At: list[i].at, Item: &it}
-		if shared[i].Fans, err = f.inLine(ctx, &list[i].of, fans); err != nil {
+		if shared[i].Fans, err = f.inLine(ctx, &list[i].of, list[i].preferred, fans); err != nil {
 			return nil, err
 		}
 	}
 	return shared, nil
 }
 
-// inLine returns those of the fans to whom the announcement belongs.
-func (f *Feed) inLine(ctx context.Context, a *waitlist.Announcement, fans []int64) (members []int64, err error) {
+// inLine returns those of the fans to whom the announcement belongs; where it goes as
+// they prefer, of these who do not leave out sockets.
+func (f *Feed) inLine(ctx context.Context, a *waitlist.Announcement, preferred bool, fans []int64) (members []int64, err error) {
 	for chunk := range slices.Chunk(fans, matchMost) {
 		rows, err := f.s.pool.Query(ctx, `
 			SELECT e.fan_no FROM unnest($3::bigint[]) k (fan_no)
 			CROSS JOIN LATERAL (SELECT * FROM entries WHERE show_no = $1 AND fan_no = k.fan_no LIMIT 1) e
-			WHERE `+inLineAt("$2::bigint"), a.ShowNo, a.Decision, chunk)
+			WHERE `+inLineAt("$2::bigint")+` AND (NOT $4 OR NOT EXISTS (
+				SELECT FROM fans f WHERE f.fan_no = e.fan_no AND `+leavesOutLive(notifier.KindAnnouncement)+`))`,
+			a.ShowNo, a.Decision, chunk, preferred)
 		some, err := all(rows, err, pgx.RowTo[int64])
 		if err != nil {
 			return nil, err

@@ -269,6 +269,24 @@ func TestAnAnnouncementThatAsksForOtherChannelsIsNotPushedLive(t *testing.T) {
 	}
 }
 
+func TestWhoLeavesOutLiveIsNotPushedAnAnnouncementLive(t *testing.T) {
+	t.Parallel()
+	strategies(t, func(t *testing.T, s waitlist.Strategy) {
+		b := announcing(t, s)
+		b.join("s", "ada", "ben", "cyd")
+		b.prefer("ada", notifier.KindAnnouncement, "email")
+		b.prefer("ben", notifier.KindAnnouncement, "live")
+		b.prefer("cyd", notifier.KindMessage, "email")
+		v := b.viewer("ada", "ben", "cyd")
+		b.announce("s", "a")
+		v.want("ben ann:s:a ", "cyd ann:s:a ")
+		_, _, err := b.store.Announce(t.Context(), "s", waitlist.NewAnnouncement{ID: "b", Title: "T", Body: "B", Channels: []string{"live"}})
+		must(t, err)
+		v.want("ada ann:s:b ", "ben ann:s:b ", "cyd ann:s:b ")
+		v.wantBacklog("ada", 10, "ada ann:s:a ", "ada ann:s:b ")
+	})
+}
+
 func TestAnAnnouncementIsMadeOnceAndCannotChange(t *testing.T) {
 	t.Parallel()
 	strategies(t, func(t *testing.T, s waitlist.Strategy) {

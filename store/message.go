@@ -274,13 +274,6 @@ func (s *Store) Message(ctx context.Context, id string) (notifier.Message, error
 	return m, notFound(err, "notification", id)
 }
 
-// Messages returns those of the messages that there are, in order of their
-// numbers. Those that are erased have no texts.
-func (s *Store) Messages(ctx context.Context, nos []int64) ([]notifier.Message, error) {
-	rows, err := s.pool.Query(ctx, `SELECT `+messageColumns+` FROM messages m WHERE m.msg_no = ANY($1) ORDER BY m.msg_no`, nos)
-	return all(rows, err, scanMessage)
-}
-
 // EraseMessageTexts forgets the texts of those of the messages that are
 // transactional and not in the inbox, after their last send.
 func (s *Store) EraseMessageTexts(ctx context.Context, nos []int64) error {

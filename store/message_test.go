@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"fanline/delivery"
+	"fanline/delivery/live"
 	"fanline/notifier"
 	"fanline/waitlist"
 )
@@ -211,6 +213,55 @@ func TestAMessageBesideTheInboxIsPushedOnceAndNotReplayed(t *testing.T) {
 	quiet.Channels = []notifier.Channel{notifier.Email}
 	b.send(quiet)
 	away.want()
+}
+
+func TestWhoLeavesOutLiveIsNotPushedAMessageLiveAndPicksItUp(t *testing.T) {
+	t.Parallel()
+	b := newStopped(t)
+	b.prefer("ada", notifier.KindMessage, "push", "email")
+	v := b.viewer("ada")
+	feed := b.store.Feed()
+	before := b.time().Add(-time.Second)
+	code, news, shown := urgent("ada", "Code"), bulk("ada", "News"), bulk("ada", "Shown")
+	shown.Channels = []notifier.Channel{notifier.Live}
+	id := "msg:" + b.send(code, news)[1].ID
+	b.pass(time.Second)
+	told := "msg:" + b.send(shown)[0].ID
+	v.want("ada " + told + " ")
+	v.want()
+	if got := b.inbox("ada"); len(got) != 2 {
+		t.Errorf("inbox %q", got)
+	}
+	v.wantBacklog("ada", 10, "ada "+id+" ", "ada "+told+" ")
+	fan, err := b.store.FanNo(t.Context(), "ada")
+	must(t, err)
+	missed, err := feed.Replay(t.Context(), fan, live.Span{Since: before, Until: b.time(), Limit: 10})
+	must(t, err)
+	if len(missed.Items) != 2 {
+		t.Errorf("a replay from before them has %+v", missed.Items)
+	}
+}
+
+func TestATurnIsShownOverTheSocketWhateverTheFanPrefers(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.stadium(waitlist.PolicyChange{})
+	o.join("s", "ada")
+	token := o.device("ada", notifier.APNs, "phone")
+	o.prefer("ada", notifier.KindTurn, "push")
+	o.online[o.fanNo("ada")] = true
+	v := o.viewer("ada")
+	o.turn("s", "o", "ada")
+	v.want("ada turn:s:o open")
+	o.wantSent(notifier.APNs, token) // and no ack is waited for
+	o.wantPhases("ada", "apns: accepted sent")
+}
+
+// prefer has a fan hear of a kind by channels.
+func (b *bench) prefer(fan string, kind notifier.Kind, channels ...string) {
+	b.t.Helper()
+	_, err := b.store.PutProfile(b.t.Context(), fan, func(p *delivery.Profile) error { return p.SetChannels(kind, channels) })
+	must(b.t, err)
 }
 
 func TestAnErasedOrExpiredMessageIsNotPushed(t *testing.T) {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"fanline/delivery/live"
@@ -28,20 +27,28 @@ func (e *liveEvent) messagesFor(here func(int64) bool) (nos []int64) {
 	return nos
 }
 
-// messages are the notices of messages that may still be shown, whether or not
-// they are in the inbox.
+// leavesOutLive is the SQL of whether a fan f wants to hear of a kind by other channels
+// than sockets.
+func leavesOutLive(kind notifier.Kind) string {
+	return `coalesce(NOT f.channels->'` + string(kind) + `' ? '` + string(notifier.Live) + `', false)`
+}
+
+// messages are the notices of messages that may still be shown, whether or not they are
+// in the inbox, to fans who hear of them over sockets.
 func (f *Feed) messages(ctx context.Context, nos []int64, now time.Time) ([]live.Notice, error) {
 	if len(nos) == 0 {
 		return nil, nil
 	}
-	list, err := f.s.Messages(ctx, nos)
-	var notices []live.Notice
+	rows, err := f.s.pool.Query(ctx, `
+		SELECT `+messageColumns+` FROM messages m JOIN fans f ON f.fan_no = m.fan_no
+		WHERE m.msg_no = ANY($1) AND NOT m.erased AND m.expires_at > $2
+			AND coalesce('`+string(notifier.Live)+`' = ANY(m.channels), NOT `+leavesOutLive(notifier.KindMessage)+`)
+		ORDER BY m.msg_no`, nos, now)
+	list, err := all(rows, err, scanMessage)
+	notices := make([]live.Notice, len(list))
 	for i := range list {
 		m := &list[i]
-		shown := m.Channels == nil || slices.Contains(m.Channels, notifier.Live)
-		if shown && !m.Erased && m.ExpiresAt.After(now) {
-			notices = append(notices, live.Notice{FanNo: m.FanNo, At: time.Time(m.Item.CreatedAt), Item: &m.Item})
-		}
+		notices[i] = live.Notice{FanNo: m.FanNo, At: time.Time(m.Item.CreatedAt), Item: &m.Item}
 	}
 	return notices, err
 }
