@@ -207,7 +207,7 @@ func TestLeavingEndsAnUpcomingTurnAndReleasesAHold(t *testing.T) {
 	b.wantOpening("s", "o", waitlist.OpeningOpen, 2, 0, 0)
 	b.pass(5 * time.Second)
 	b.wantTold("s", "o", "a", "b", "c", "d")
-	b.wantReason("s", "o", "a", waitlist.HoldReleased)
+	b.wantReason("s", "o", "a", waitlist.HasLeft)
 	b.wantReason("s", "o", "b", waitlist.WasRemoved)
 	b.wantInbox("b") // the turn never opened
 	b.wantInbox("a", "turn:s:o over*")

@@ -90,6 +90,7 @@ type mClaim struct {
 	state      waitlist.ClaimState
 	at, expiry time.Time
 	ended      time.Time
+	gaveUp     waitlist.ActState // with the place in line
 }
 
 func (c *mClaim) stands(now time.Time) bool {
@@ -270,6 +271,10 @@ func (c *mClaim) verdict(now time.Time) (waitlist.VerdictState, waitlist.Reason)
 	switch {
 	case c.state == waitlist.ClaimConfirmed:
 		return waitlist.VerdictClaimed, waitlist.IsConfirmed
+	case c.gaveUp == waitlist.ActLeft:
+		return waitlist.VerdictOver, waitlist.HasLeft
+	case c.gaveUp == waitlist.ActRemoved:
+		return waitlist.VerdictOver, waitlist.WasRemoved
 	case c.state == waitlist.ClaimReleased:
 		return waitlist.VerdictOver, waitlist.HoldReleased
 	case !c.stands(now):

@@ -49,6 +49,7 @@ func (m *model) leave(fan string, as waitlist.State) {
 	if o, c := m.heldBy(fan); c != nil {
 		if c.stands(m.now) {
 			m.endClaim(o, fan, waitlist.ClaimReleased)
+			c.gaveUp = act
 		} else {
 			m.endClaim(o, fan, waitlist.ClaimLapsed)
 		}

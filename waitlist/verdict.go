@@ -92,7 +92,9 @@ func Judge(f Facts) (Verdict, error) {
 	}
 	if f.Own != nil {
 		v.ClaimID = f.Own.ID
-		v.State, v.Reason = f.Own.verdict(f.Now)
+		if v.State, v.Reason = f.Own.verdict(f.Now); v.Reason == HoldReleased {
+			v.Reason = f.releasedBy()
+		}
 		return v, nil
 	}
 	if told != nil {
@@ -121,6 +123,26 @@ func Judge(f Facts) (Verdict, error) {
 		v.State = VerdictNone
 	}
 	return v, nil
+}
+
+// releasedBy is why the own hold was released: an act of its own, or with the place
+// in line, which was given up while the hold was live and is what says more.
+func (f *Facts) releasedBy() Reason {
+	for i := range f.Log {
+		c := &f.Log[i]
+		if c.Before.State != Holding || c.At.Before(f.Own.ClaimedAt) {
+			continue
+		}
+		switch c.What {
+		case "released":
+			return HoldReleased
+		case string(Left):
+			return HasLeft
+		case string(Removed):
+			return WasRemoved
+		}
+	}
+	return HoldReleased
 }
 
 func (f *Facts) told() *Telling {

@@ -43,7 +43,14 @@ func acted(as ActState) func(*Facts) {
 }
 
 func own(as ClaimState) func(*Facts) {
-	return func(f *Facts) { f.Own = &Claim{ID: "c1", State: as, ExpiresAt: noon.Add(time.Minute)} }
+	return func(f *Facts) { f.Own = &Claim{ID: "c1", State: as, ClaimedAt: noon, ExpiresAt: noon.Add(time.Minute)} }
+}
+
+// holding is a change of an entry that held, that long after the claim.
+func holding(what string, after time.Duration) func(*Facts) {
+	return func(f *Facts) {
+		f.Log = append(f.Log, Change{Decision: 5, At: noon.Add(after), What: what, Before: Entry{State: Holding}})
+	}
 }
 
 func at(d time.Duration) func(*Facts) { return func(f *Facts) { f.Now = noon.Add(d) } }
@@ -85,6 +92,10 @@ func TestVerdictGivesEveryReasonOfTheContract(t *testing.T) {
 		{"held too long", with{openTurn, own(ClaimHeld), at(time.Minute)}, VerdictOver, HoldLapsed},
 		{"lapsed hold", with{openTurn, acted(ActClaimed), own(ClaimLapsed)}, VerdictOver, HoldLapsed},
 		{"released", with{openTurn, acted(ActClaimed), own(ClaimReleased)}, VerdictOver, HoldReleased},
+		{"left with a hold", with{openTurn, acted(ActClaimed), own(ClaimReleased), holding("front", 0), holding("left", 1)}, VerdictOver, HasLeft},
+		{"removed with a hold", with{openTurn, acted(ActClaimed), own(ClaimReleased), holding("removed", 0)}, VerdictOver, WasRemoved},
+		{"released, and left with another hold", with{openTurn, acted(ActClaimed), own(ClaimReleased), holding("released", 0), holding("left", 1)}, VerdictOver, HoldReleased},
+		{"left with an earlier hold", with{openTurn, acted(ActClaimed), own(ClaimReleased), holding("left", -1), holding("released", 0)}, VerdictOver, HoldReleased},
 		{"confirmed", with{openTurn, acted(ActClaimed), own(ClaimConfirmed), at(time.Hour)}, VerdictClaimed, IsConfirmed},
 		{"hold before the opening's end", with{openTurn, own(ClaimHeld), ended(OpeningCancelled, 0)}, VerdictClaimed, IsClaimed},
 
