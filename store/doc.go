@@ -23,10 +23,10 @@
 //
 // A noun has one file, that of waitlist's, notifier's or delivery's file of the same name where there is one. Beside these:
 //
-//	decide.go, decidewave.go, given.go, due.go, moment.go  decisions, and when they are made
-//	entry.go, join.go, leave.go, position.go, entrylog.go  the line and the places in it
+//	decide.go, missed.go, decidewave.go, given.go, due.go, moment.go  decisions, and when they are made
+//	entry.go, changeentry.go, wake.go, join.go, joinplan.go, leave.go, position.go, entrylog.go  the line and the places in it
 //	claim.go, hold.go, ending.go, turn.go, turnsql.go      what becomes of turns
-//	feed.go, lines.go, replay.go, messagefeed.go           what a hub reads
+//	feed.go, standing.go, backlog.go, lines.go, replay.go, messagefeed.go  what a hub reads
 //	alert.go, parcel.go, blast.go, delivery.go, planonce.go, recipient.go, unreached.go  what the pipeline reads and keeps
 //	stream.go, event.go, opened.go, follower.go, endpoint.go  the event stream and who follows it
 //	cache.go, cacheredis.go, inputs.go, source.go, stale.go, inboxhead.go  the cache

@@ -168,51 +168,58 @@ func (f *Feed) read(ctx context.Context, after live.Cursor) ([]liveEvent, error)
 	return slices.DeleteFunc(events, func(e liveEvent) bool { _, ok := f.seen[e.id]; return ok }), nil
 }
 
-// waves returns the turns of new waves for the fans who are here, whichever
-// strategy: the members are read once a wave and matched with the sockets.
-func (f *Feed) waves(ctx context.Context, keys []waitlist.WaveRef, now time.Time, here func(int64) bool) ([]live.Notice, error) {
-	if len(keys) == 0 {
-		return nil, nil
-	}
+// toldWave is a wave with all that its items say.
+type toldWave struct {
+	waitlist.Wave
+	item
+}
+
+// toldWaves reads waves.
+func (f *Feed) toldWaves(ctx context.Context, keys []waitlist.WaveRef) ([]toldWave, error) {
 	var openings []int64
 	var ns []int32
 	for _, k := range keys {
 		openings, ns = append(openings, k.OpeningNo), append(ns, int32(k.N))
 	}
-	found, err := f.s.pool.Query(ctx, `
+	rows, err := f.s.pool.Query(ctx, `
 		SELECT `+waveColumns+`, o.opening_id, s.show_id, s.name, s.venue, s.time_zone, s.url, s.templates
 		FROM unnest($1::bigint[], $2::int[]) k (opening_no, n) JOIN waves w USING (opening_no, n)
 		JOIN openings o USING (opening_no) JOIN shows s ON s.show_no = o.show_no`, openings, ns)
-	type told struct {
-		waitlist.Wave
-		item
-	}
-	list, err := all(found, err, func(row pgx.CollectableRow) (t told, err error) {
+	return all(rows, err, func(row pgx.CollectableRow) (t toldWave, err error) {
 		var window int
 		s := &t.show
 		err = row.Scan(append(waveFields(&t.Wave, &window), &t.openingID, &s.ID, &s.Name, &s.Venue, &s.TimeZone, &s.URL, &s.Templates)...)
 		t.Window = time.Duration(window) * time.Second
 		return t, err
 	})
+}
+
+// waves returns the turns of new waves for the fans who are here, whichever
+// strategy: the members are read once a wave and matched with the sockets.
+func (f *Feed) waves(ctx context.Context, keys []waitlist.WaveRef, now time.Time, here func(int64) bool) ([]live.Notice, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	told, err := f.toldWaves(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
-	waves := make([]waitlist.Wave, len(list))
-	for i := range list {
-		waves[i] = list[i].Wave
+	waves := make([]waitlist.Wave, len(told))
+	for i := range told {
+		waves[i] = told[i].Wave
 	}
 	members, err := membersOf(ctx, f.s.pool, waves)
 	if err != nil {
 		return nil, err
 	}
 	var rows []item
-	for i := range list {
-		w := &list[i].Wave
+	for i := range told {
+		w := &told[i].Wave
 		for _, m := range members[w.Ref()] {
 			if !here(m.FanNo) || !w.Opens(m.K).Before(w.Closes(m.K)) {
 				continue
 			}
-			row := list[i].item
+			row := told[i].item
 			row.turn(w, m)
 			rows = append(rows, row)
 		}
@@ -243,66 +250,6 @@ func (i *item) notice() live.Notice {
 		n.Closes = *i.closes
 	}
 	return n
-}
-
-// standing drops the turns that never were among those that have opened, and
-// makes the others what they are by now. The hub looks itself before it pushes
-// those that have not.
-func (f *Feed) standing(ctx context.Context, notices []live.Notice, now time.Time) ([]live.Notice, error) {
-	var keys []live.TurnKey
-	for i := range notices {
-		if !notices[i].At.After(now) {
-			keys = append(keys, notices[i].Turn)
-		}
-	}
-	if len(keys) == 0 {
-		return notices, nil
-	}
-	states, err := f.Standing(ctx, keys)
-	if err != nil {
-		return nil, err
-	}
-	k := 0
-	return slices.DeleteFunc(notices, func(n live.Notice) bool {
-		if n.At.After(now) {
-			return false
-		}
-		n.Item.State = states[k]
-		k++
-		return n.Item.State == ""
-	}), nil
-}
-
-// Standing returns the present state of turns.
-func (f *Feed) Standing(ctx context.Context, keys []live.TurnKey) ([]notifier.TurnState, error) {
-	states := make([]notifier.TurnState, len(keys))
-	if len(keys) == 0 {
-		return states, nil
-	}
-	openings, enos := make([]int64, len(keys)), make([]int64, len(keys))
-	for i, k := range keys {
-		openings[i], enos[i] = k.OpeningNo, k.EntryNo
-	}
-	rows, err := f.s.pool.Query(ctx, `
-		WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at),
-		ask AS (SELECT * FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY k (opening_no, eno, i)),
-		turn AS (
-			SELECT k.i, now.at AS moment, `+turnFacts("m.ks[p.i]", "now.at")+`
-			FROM now CROSS JOIN ask k JOIN openings o USING (opening_no)
-			JOIN wave_members m ON m.show_no = o.show_no AND m.chunk = `+chunkOf("k.eno")+` AND m.opening_no = k.opening_no
-			CROSS JOIN LATERAL (SELECT array_position(m.enos, k.eno) AS i) p
-			JOIN waves w ON w.opening_no = m.opening_no AND w.n = m.n
-			`+turnActs("k.opening_no", "k.eno")+`
-			WHERE p.i IS NOT NULL)
-		SELECT i, `+turnState("moment")+` FROM turn WHERE `+turnWas,
-		openings, enos)
-	if err != nil {
-		return nil, err
-	}
-	var i int
-	var state notifier.TurnState
-	_, err = pgx.ForEachRow(rows, []any{&i, &state}, func() error { states[i-1] = state; return nil })
-	return states, err
 }
 
 // cutShort adds the fans who are here and were told of openings that ended.
@@ -368,53 +315,3 @@ func (f *Feed) changes(ctx context.Context, fans map[int64]time.Time, now time.T
 	}
 	return notices, nil
 }
-
-// Backlog returns a fan's newest unread items, oldest first, then the turns to
-// watch: those still to open, and open ones that were read.
-func (f *Feed) Backlog(ctx context.Context, fan int64, limit int) ([]live.Notice, error) {
-	now, err := f.s.now(ctx)
-	if err != nil {
-		return nil, err
-	}
-	unread, err := f.s.items(ctx, fan, now, notifier.InboxQuery{Unread: true, Limit: limit})
-	if err != nil {
-		return nil, err
-	}
-	notices := make([]live.Notice, 0, len(unread))
-	for i := len(unread) - 1; i >= 0; i-- {
-		notices = append(notices, unread[i].notice())
-	}
-	watched, err := planOnce(ctx, f.s, scanItem, `
-		SELECT * FROM (`+itemsSQL+`) x WHERE kind = 'turn' AND state = 'open' AND read_at IS NOT NULL`, []int64{fan}, now)
-	if err != nil {
-		return nil, err
-	}
-	for i := range watched {
-		n := watched[i].notice()
-		n.Silent = true
-		notices = append(notices, n)
-	}
-	upcoming, err := f.upcoming(ctx, fan, now)
-	return append(notices, upcoming...), err
-}
-
-// upcoming returns a fan's turns that have not opened: the turns as they will be
-// at the last moment that a decision may have planned, less those of now. By that
-// moment a short one is over again.
-func (f *Feed) upcoming(ctx context.Context, fan int64, now time.Time) ([]live.Notice, error) {
-	items, err := planOnce(ctx, f.s, scanItem, upcomingSQL, []int64{fan}, now.Add(planned), now)
-	notices := make([]live.Notice, len(items))
-	for i := range items {
-		items[i].state = notifier.StateOpen
-		notices[i] = items[i].notice()
-	}
-	return notices, err
-}
-
-// upcomingSQL are the turns of fans $1 that open after $3 and until $2, as items.
-var upcomingSQL = `SELECT * FROM (` + itemsSQL + `) x WHERE kind = 'turn' AND at > $3`
-
-// planned is longer than a decision plans ahead.
-const planned = 10 * time.Second
-
-var plannedSQL = fmt.Sprintf(`interval '%d seconds'`, planned/time.Second)
