@@ -10,17 +10,17 @@
 //	turn, err := ada.WaitItem(ctx, func(i sim.Item) bool { return i.Kind == "turn" })
 //	claim, err := ada.Claim(ctx, turn.ShowID, turn.OpeningID)
 //
-// App is the ticketing app, Me a fan's REST calls, Fan the same with a live socket,
-// Crowd thousands of sockets in little memory. Story is the demo of "fanline dev":
-// two shows, fans of different tempers, a seat freed every few seconds, told line
-// by line. A person may play one of its fans (person.go).
+// App is the ticketing app, Me a fan's REST calls, Fan the same with a live socket.
+// Story is the demo of "fanline dev": two shows, fans of different tempers, a seat
+// freed every few seconds, told line by line. A person may play one of its fans
+// (person.go).
 //
 // The package speaks the public API alone and imports no other package of
 // Fanline than its own sim/providers, the services behind phones and mailboxes, so
 // that what it can see is what any caller can see.
 //
-// App, Me, Fan, Crowd and Progress may be used concurrently. Every goroutine
-// ends with the Close or Kill of what started it, or with the context of
-// Story.Run; each of these waits for them. A refusal by the server is a *Problem,
+// App, Me and Fan may be used concurrently. Every goroutine ends with the Close or
+// Kill of what started it, or with the context of Story.Run; each of these waits for
+// them. A refusal by the server is a *Problem,
 // found with errors.As or CodeOf.
 package sim

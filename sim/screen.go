@@ -36,9 +36,9 @@ func (s *screen) show(status string) {
 	s.status = status
 }
 
-// Progress shows how far a long task is: on a terminal a bar that is drawn over,
+// progress shows how far a long task is: on a terminal a bar that is drawn over,
 // elsewhere a line at each tenth.
-type Progress struct {
+type progress struct {
 	label string
 	total int
 	scr   *screen
@@ -50,17 +50,13 @@ type Progress struct {
 	tenth int
 }
 
-// NewProgress starts the clock. The total must be above 0.
-func NewProgress(out io.Writer, terminal bool, label string, total int) *Progress {
-	return newProgress(&screen{out: out, terminal: terminal}, label, total, time.Now)
-}
-
-func newProgress(scr *screen, label string, total int, now func() time.Time) *Progress {
-	return &Progress{label: label, total: total, scr: scr, now: now, start: now()}
+// newProgress starts the clock. The total must be above 0.
+func newProgress(scr *screen, label string, total int, now func() time.Time) *progress {
+	return &progress{label: label, total: total, scr: scr, now: now, start: now()}
 }
 
 // Set says how much is done.
-func (p *Progress) Set(done int) {
+func (p *progress) Set(done int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
@@ -78,7 +74,7 @@ func (p *Progress) Set(done int) {
 }
 
 // Done removes the bar and prints a closing line with the rate over all.
-func (p *Progress) Done(done int) {
+func (p *progress) Done(done int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.scr.terminal {
@@ -90,7 +86,7 @@ func (p *Progress) Done(done int) {
 
 const barWidth = 16
 
-func (p *Progress) line(done int, now time.Time) string {
+func (p *progress) line(done int, now time.Time) string {
 	took := now.Sub(p.start)
 	perSecond := rate(done, took)
 	left := ""
