@@ -2,9 +2,10 @@ package store
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"fanline/notifier"
 )
 
 // Clock tells the database's time without asking: an offset to this machine's
@@ -15,13 +16,13 @@ type Clock struct {
 	start  time.Time // carries the monotonic reading
 	offset atomic.Int64
 	skewed bool // this machine's clock was off, at the last measuring
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	loops  *notifier.Loops
 }
 
 const (
-	clockTrips   = 5
-	clockRefresh = 10 * time.Second
+	clockTrips    = 5
+	clockRefresh  = 10 * time.Second
+	clockPatience = 5 * time.Second
 	// clockSkew is how far this machine's clock may be off the database's. The line goes
 	// by the database's alone; signatures for providers and retries go by this one.
 	clockSkew = 2 * time.Second
@@ -29,14 +30,14 @@ const (
 
 // NewClock measures the database's time and keeps measuring it until Stop.
 func (s *Store) NewClock(ctx context.Context) (*Clock, error) {
-	c := &Clock{s: s, start: time.Now()}
+	c := &Clock{s: s, start: time.Now(), loops: notifier.NewLoops(s.log)}
+	ctx, cancel := context.WithTimeout(ctx, clockPatience)
+	defer cancel()
 	if err := c.measure(ctx); err != nil {
 		return nil, err
 	}
 	s.due.clock.Store(c)
-	run, cancel := context.WithCancel(context.Background())
-	c.cancel = cancel
-	c.wg.Go(func() { c.keep(run) })
+	c.loops.Every(clockRefresh, clockPatience, "measure the database's time", c.measure)
 	return c, nil
 }
 
@@ -46,31 +47,11 @@ func (c *Clock) Now() time.Time {
 }
 
 // Stop ends the measuring; Now goes on with the last offset.
-func (c *Clock) Stop() {
-	c.cancel()
-	c.wg.Wait()
-}
-
-func (c *Clock) keep(ctx context.Context) {
-	tick := time.NewTicker(clockRefresh)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if err := c.measure(ctx); err != nil && ctx.Err() == nil {
-			c.s.log.Warn("measure the database's time", "err", err)
-		}
-	}
-}
+func (c *Clock) Stop() { c.loops.Stop() }
 
 // measure takes the offset of the quickest trip: its answer was made in the middle
 // of it, give or take half of it.
 func (c *Clock) measure(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
 	best := time.Duration(-1)
 	for range clockTrips {
 		sent := time.Since(c.start)

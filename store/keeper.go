@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"fanline/notifier"
@@ -25,53 +24,29 @@ const (
 )
 
 // Keeper does what nobody asks for: it removes what is kept for a time only, once
-// that is over, folds the counts of lines together, gives the jobs of processes that died to
-// others, and tells the stream of what time alone brings about: that turns opened. Every
-// process may run one; each of these has one owner at a time.
+// that is over, folds the counts of lines together, gives the jobs of processes that
+// died to others, and tells the stream of what time alone brings about: that turns
+// opened. Every process may run one; each of these has one owner at a time.
 type Keeper struct {
-	s      *Store
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	s     *Store
+	loops *notifier.Loops
 }
 
 // NewKeeper returns a Keeper that is not started.
-func (s *Store) NewKeeper() *Keeper { return &Keeper{s: s, cancel: func() {}} }
+func (s *Store) NewKeeper() *Keeper { return &Keeper{s: s, loops: notifier.NewLoops(s.log)} }
 
 // Start begins to remove. Stop ends it.
 func (k *Keeper) Start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	k.cancel = cancel
-	k.wg.Go(func() { k.run(ctx, keeperEvery, "turn the partitions", k.s.TurnPartitions) })
-	k.wg.Go(func() { k.run(ctx, keeperEvery, "remove what is over", k.s.RemoveOld) })
-	k.wg.Go(func() { k.run(ctx, foldEvery, "fold positions", k.s.FoldPositions) })
-	k.wg.Go(func() { k.run(ctx, openedEvery, "tell the stream of opened turns", k.s.TellOpened) })
-	k.wg.Go(func() { k.run(ctx, rescueEvery, "rescue jobs", k.s.RescueJobs) })
+	k.loops.Every(keeperEvery, keeperPatience, "turn the partitions", k.s.TurnPartitions)
+	k.loops.Every(keeperEvery, keeperPatience, "remove what is over", k.s.RemoveOld)
+	k.loops.Every(foldEvery, keeperPatience, "fold positions", k.s.FoldPositions)
+	k.loops.Every(openedEvery, keeperPatience, "tell the stream of opened turns", k.s.TellOpened)
+	k.loops.Every(rescueEvery, keeperPatience, "rescue jobs", k.s.RescueJobs)
 }
 
 // Stop waits for the removal in progress. It may be called twice, and without a
 // start.
-func (k *Keeper) Stop() {
-	k.cancel()
-	k.wg.Wait()
-}
-
-// run does a piece of work each time, within keeperPatience.
-func (k *Keeper) run(ctx context.Context, every time.Duration, what string, work func(context.Context) error) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	faults := notifier.Faults{Log: k.s.log}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		once, cancel := context.WithTimeout(ctx, keeperPatience)
-		err := work(once)
-		cancel()
-		faults.Note(ctx, what, err)
-	}
-}
+func (k *Keeper) Stop() { k.loops.Stop() }
 
 // RemoveOld removes a tick's worth of what is over, in batches. The kinds take
 // turns, so that much of one, or a fault of one, does not keep the others; what is
