@@ -47,9 +47,28 @@ func (e engine) Instances(ctx context.Context) ([]live.InstanceFigures, error) {
 	return e.a.registry.Census(ctx)
 }
 
+// jobPages are River's own pages, which look at the queue from Start to Stop.
+type jobPages struct {
+	*riverui.Handler
+	end context.CancelFunc
+}
+
+// Start begins to look. What it begins ends with ctx at the latest.
+func (j *jobPages) Start(ctx context.Context) error {
+	ctx, j.end = context.WithCancel(ctx)
+	if err := j.Handler.Start(ctx); err != nil {
+		j.end()
+		return fmt.Errorf("start the jobs' pages: %w", err)
+	}
+	return nil
+}
+
+// Stop ends it. It is called after a Start.
+func (j *jobPages) Stop() { j.end() }
+
 // newJobs makes River's own pages. Its client only reads and changes jobs; the bus's
 // works them.
-func (a *app) newJobs() (*riverui.Handler, error) {
+func (a *app) newJobs() (*jobPages, error) {
 	client, err := river.NewClient(a.store.Driver(), &river.Config{Logger: a.log})
 	if err != nil {
 		return nil, fmt.Errorf("make the client of the jobs' pages: %w", err)
@@ -61,5 +80,5 @@ func (a *app) newJobs() (*riverui.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the jobs' pages: %w", err)
 	}
-	return h, nil
+	return &jobPages{Handler: h}, nil
 }

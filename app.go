@@ -3,14 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"runtime"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
-	"riverqueue.com/riverui"
 
 	"fanline/delivery"
 	"fanline/delivery/kafka"
@@ -25,10 +21,10 @@ import (
 	"fanline/web/admin"
 )
 
-// app is one instance, its parts in the order in which they start. They stop in
-// the other order.
+// app is one instance.
 type app struct {
 	log     *slog.Logger
+	opened  []part   // for close
 	tracing *tracing // nil: nothing is traced
 
 	store    *store.Store
@@ -56,18 +52,15 @@ type app struct {
 	lanes    *notifier.LaneWatch
 	fans     *web.TokenVerifier
 	hub      *live.Hub
-	jobs     *riverui.Handler
-	endJobs  context.CancelFunc
+	jobs     *jobPages
 	pages    *admin.Admin
 	public   *web.Listener
 	ops      *web.Listener
 }
 
-// drainTime is how long an instance that stops gives its connections and requests.
-const drainTime = 10 * time.Second
-
-// newApp joins the parts together. Nothing works before run, but the addresses are
-// bound, so that a wrong one is known at once, and the database's clock is kept.
+// newApp joins the parts together. Nothing works before run (parts.go), but the
+// addresses are bound, so that a wrong one is known at once, and the database's clock
+// is kept.
 func newApp(ctx context.Context, s *settings, log *slog.Logger) (*app, error) {
 	a := &app{log: log}
 	if err := a.join(ctx, s); err != nil {
@@ -83,15 +76,18 @@ func (a *app) join(ctx context.Context, s *settings) (err error) {
 	if a.tracing, err = s.tracing(ctx, log); err != nil {
 		return err
 	}
+	a.giveBack("the traces", a.tracing.stop)
 	if a.store, err = store.Open(ctx, store.Config{
 		URL: s.DatabaseURL, ReadThreshold: s.ReadThreshold, Senders: s.senders(), Log: log,
 		Tracer: a.tracing.statements(), Middleware: a.tracing.jobs(),
 	}); err != nil {
 		return err
 	}
+	a.giveBack("the database", ends(a.store.Close))
 	if a.dbClock, err = a.store.NewClock(ctx); err != nil {
 		return err
 	}
+	a.giveBack("the database's clock", ends(a.dbClock.Stop))
 	store.LogRedis(log)
 	a.keeper = a.store.NewKeeper()
 	a.tail = notifier.NewTail(a.store, log)
@@ -101,6 +97,7 @@ func (a *app) join(ctx context.Context, s *settings) (err error) {
 	if a.redis, err = store.OpenRedis(s.RedisURL); err != nil {
 		return &badConfig{"REDIS_URL", err.Error()}
 	}
+	a.giveBack("redis", func(context.Context) error { return a.redis.Close() })
 	database, err := a.store.DatabaseName(ctx)
 	if err != nil {
 		return err
@@ -108,6 +105,7 @@ func (a *app) join(ctx context.Context, s *settings) (err error) {
 	if a.cache, err = a.store.NewCache(store.CacheConfig{Redis: a.redis, Database: database, Clock: a.dbClock, Log: log}); err != nil {
 		return err
 	}
+	a.giveBack("the cache", ends(a.cache.Stop))
 	if a.registry, err = live.NewRegistry(live.RegistryConfig{Redis: a.redis, Database: database, Log: log}); err != nil {
 		return err
 	}
@@ -169,6 +167,7 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 	if a.fans, err = web.NewTokenVerifier(auth, a.log); err != nil {
 		return &badConfig{s.fansVariable(), err.Error()}
 	}
+	a.giveBack("the fans' keys", ends(a.fans.Close))
 	if a.hub, err = live.NewHub(live.HubConfig{
 		Feed: a.store.Feed(), Lines: a.store.Lines(), Clock: a.dbClock, Acts: acts{a}, Registry: a.registry, Verify: a.fans.Verify, Log: a.log,
 	}); err != nil {
@@ -201,135 +200,12 @@ func (a *app) newEdge(ctx context.Context, s *settings) error {
 	if a.public, err = server.Listen(ctx, s.Addr); err != nil {
 		return &badConfig{"FANLINE_ADDR", err.Error()}
 	}
+	a.giveBack("the public address", a.public.Shutdown)
 	if a.ops, err = server.ListenOps(ctx, s.OpsAddr); err != nil {
 		return &badConfig{"FANLINE_OPS_ADDR", err.Error()}
 	}
+	a.giveBack("the operations address", a.ops.Shutdown)
 	return nil
-}
-
-// heapBallast is memory that is never touched, and so takes no room but in the sums of
-// the garbage collector. Without it a heap of some ten MiB is collected many times a
-// second while a blast runs, and urgent messages wait for that: their median fell by a
-// third.
-const heapBallast = 64 << 20
-
-// run starts everything, serves until ctx ends or a listener fails, and stops.
-func (a *app) run(ctx context.Context) error {
-	ballast := make([]byte, heapBallast)
-	defer runtime.KeepAlive(ballast)
-	defer a.close()
-	if err := a.start(); err != nil {
-		return err
-	}
-	failed := make(chan error, 2)
-	go func() { failed <- a.public.Serve() }()
-	go func() { failed <- a.ops.Serve() }()
-	var err error
-	running := 2
-	select {
-	case <-ctx.Done():
-	case err = <-failed:
-		running--
-	}
-	a.log.Info("stopping")
-	a.stop()
-	for range running {
-		err = errors.Join(err, <-failed)
-	}
-	return err
-}
-
-func (a *app) start() error {
-	ctx := context.Background() // ended by stop, in order
-	a.deadline.Start()
-	a.keeper.Start()
-	a.tail.Start()
-	a.webhooks.Start()
-	if a.kafka != nil {
-		a.kafka.Start()
-	}
-	a.cache.Start()
-	if err := a.bus.Start(ctx); err != nil {
-		return fmt.Errorf("start the queue: %w", err)
-	}
-	a.lanes.Start()
-	a.alerts.Start()
-	a.feedback.Start()
-	if a.digests != nil {
-		a.digests.Start()
-	}
-	jobs, end := context.WithCancel(ctx)
-	a.endJobs = end
-	if err := a.jobs.Start(jobs); err != nil {
-		return fmt.Errorf("start the jobs' pages: %w", err)
-	}
-	if err := a.hub.Start(ctx); err != nil {
-		return fmt.Errorf("start the hub: %w", err)
-	}
-	return a.registry.Start(a.hub)
-}
-
-// stop ends the work from the outside in: sockets are told to go elsewhere,
-// requests finish, then decisions and jobs, then what they stand on.
-func (a *app) stop() {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
-	defer cancel()
-	stopped(a.log, "the hub", a.hub.Stop(ctx))
-	a.pages.Stop()
-	stopped(a.log, "the public address", a.public.Shutdown(ctx))
-	a.endJobs()
-	a.lines.Close()
-	a.alerts.Stop()
-	a.feedback.Stop()
-	if a.digests != nil {
-		a.digests.Stop()
-	}
-	a.lanes.Stop()
-	stopped(a.log, "the queue", a.bus.Stop(ctx))
-	if a.kafka != nil {
-		a.kafka.Stop()
-	}
-	a.webhooks.Stop()
-	a.tail.Stop()
-	a.keeper.Stop()
-	a.cache.Stop()
-	a.deadline.Stop()
-	a.fanout.Wait()
-	stopped(a.log, "the registry", a.registry.Stop(ctx))
-	stopped(a.log, "the operations address", a.ops.Shutdown(ctx))
-}
-
-// close gives back what newApp opened.
-func (a *app) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	for _, l := range []*web.Listener{a.public, a.ops} {
-		if l != nil {
-			stopped(a.log, "an address", l.Shutdown(ctx))
-		}
-	}
-	if a.endJobs != nil {
-		a.endJobs()
-	}
-	if a.fans != nil {
-		a.fans.Close()
-	}
-	if a.cache != nil {
-		a.cache.Stop()
-	}
-	if a.pipeline != nil {
-		stopped(a.log, "the providers", a.pipeline.Close())
-	}
-	if a.redis != nil {
-		stopped(a.log, "redis", a.redis.Close())
-	}
-	if a.dbClock != nil {
-		a.dbClock.Stop()
-	}
-	if a.store != nil {
-		a.store.Close()
-	}
-	stopped(a.log, "the traces", a.tracing.stop(ctx))
 }
 
 // ready is what this process needs.

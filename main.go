@@ -2,16 +2,15 @@
 // `fanline dev` for everything on this machine with a demo.
 //
 // This package is the only one that sees every part: it reads the configuration
-// (config.go, config_channels.go), joins the parts together and starts and stops them
-// in order (app.go), and shows their figures (figures.go). The rules are in package
-// waitlist.
+// (config.go, config_channels.go), joins the parts together (app.go), starts and stops
+// them in order (parts.go), and shows their figures (figures.go). The rules are in
+// package waitlist.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -134,11 +133,4 @@ func (s *serveCommand) Run(ctx context.Context) (err error) {
 	}
 	log.Info("serving", "version", version, "addr", a.public.Addr().String(), "ops_addr", a.ops.Addr().String())
 	return a.run(ctx)
-}
-
-// stopped logs an error of stopping; everything is stopped all the same.
-func stopped(log *slog.Logger, what string, err error) {
-	if err != nil {
-		log.Warn("stop "+what, "err", err)
-	}
 }

@@ -38,6 +38,7 @@ func (a *app) newPipeline(ctx context.Context, s *settings) (err error) {
 	if err != nil {
 		return err
 	}
+	a.giveBack("the providers", func(context.Context) error { return a.pipeline.Close() })
 	if slices.Contains(a.pipeline.Channels(), notifier.Email) {
 		a.digests = delivery.NewDigestClock(a.store, a.dbClock, a.log)
 	}

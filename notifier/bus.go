@@ -132,7 +132,7 @@ const softStop = 3 * time.Second
 // Start begins to work jobs; it returns at once. ctx bounds the work too.
 func (b *Bus) Start(ctx context.Context) error {
 	if err := b.start(ctx); err != nil {
-		return err
+		return fmt.Errorf("start the queue: %w", err)
 	}
 	b.running.Store(true)
 	return nil
