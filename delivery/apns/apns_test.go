@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"fanline/delivery"
+	"fanline/delivery/sendtest"
 	"fanline/notifier"
 	"fanline/sim/providers"
 )
@@ -22,17 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func envelope(token string) *delivery.Envelope {
-	ref := notifier.ItemRef{Kind: notifier.KindTurn, Ref: 7}
-	closes := notifier.Stamp(time.Now().Add(10 * time.Minute))
-	return &delivery.Envelope{
-		Key: notifier.KeyOf(ref, 1, notifier.APNs, token),
-		Item: notifier.Item{
-			ID: "turn:show:opening", Kind: notifier.KindTurn, Lane: notifier.Turns, ShowID: "show", OpeningID: "opening",
-			Title: "Your turn", Body: "2 seats", Seats: 2, ClosesAt: &closes,
-		},
-		Address: delivery.Address{Channel: notifier.APNs, To: token, RegisteredAt: time.Now().Add(-time.Hour)},
-		Expires: time.Now().Add(10 * time.Minute), URL: "https://t.example/show", Attempt: 1,
-	}
+	return sendtest.Envelope(delivery.Address{Channel: notifier.APNs, To: token})
 }
 
 func start(t *testing.T) (*providers.APNs, *providers.Phones, *Provider) {
@@ -49,12 +40,7 @@ func start(t *testing.T) (*providers.APNs, *providers.Phones, *Provider) {
 func newProvider(t *testing.T, fake *providers.APNs, cfg Config) *Provider {
 	t.Helper()
 	cfg.URL, cfg.Key, cfg.KeyID, cfg.TeamID, cfg.Topic = fake.URL(), fake.Key(), providers.APNsKeyID, providers.APNsTeamID, providers.APNsTopic
-	p, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.Close() })
-	return p
+	return sendtest.Opened(New(cfg))(t)
 }
 
 func TestAnAcceptedAlertHasItsKeyTimeAndIDs(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"fanline/delivery"
+	"fanline/delivery/sendtest"
 	"fanline/notifier"
 	"fanline/sim/providers"
 )
@@ -27,16 +28,10 @@ const (
 )
 
 func envelope() *delivery.Envelope {
-	return &delivery.Envelope{
-		Key: notifier.KeyOf(notifier.ItemRef{Kind: notifier.KindTurn, Ref: 7}, 1, notifier.Email, to),
-		Item: notifier.Item{
-			ID: "turn:show:opening", Kind: notifier.KindTurn, Lane: notifier.Turns, Title: "Your turn for The Locksmith",
-			Body: "2 seats <b>until</b> 20:15.\nCome soon.",
-		},
-		Address: delivery.Address{Channel: notifier.Email, To: to},
-		Expires: time.Now().Add(10 * time.Minute), URL: "https://t.example/show?a=1&b=2",
-		Unsubscribe: "https://t.example/u/token", Attempt: 1,
-	}
+	e := sendtest.Envelope(delivery.Address{Channel: notifier.Email, To: to})
+	e.Item.Title, e.Item.Body = "Your turn for The Locksmith", "2 seats <b>until</b> 20:15.\nCome soon."
+	e.URL, e.Unsubscribe = "https://t.example/show?a=1&b=2", "https://t.example/u/token"
+	return e
 }
 
 type world struct {
@@ -61,12 +56,7 @@ func start(t *testing.T, cfg providers.SMTPConfig) *world {
 func (w *world) provider(cfg Config) *Provider {
 	w.t.Helper()
 	cfg.Addr, cfg.From = w.fake.Addr(), sender
-	p, err := New(cfg)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(func() { p.Close() })
-	return p
+	return sendtest.Opened(New(cfg))(w.t)
 }
 
 func (w *world) mail(n int) *mail.Message {

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"fanline/delivery"
+	"fanline/delivery/sendtest"
 	"fanline/notifier"
 	"fanline/sim/providers"
 )
@@ -17,15 +18,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func envelope(token string) *delivery.Envelope {
-	return &delivery.Envelope{
-		Key: notifier.KeyOf(notifier.ItemRef{Kind: notifier.KindTurn, Ref: 7}, 1, notifier.FCM, token),
-		Item: notifier.Item{
-			ID: "turn:show:opening", Kind: notifier.KindTurn, Lane: notifier.Turns, ShowID: "show", OpeningID: "opening",
-			Title: "Your turn", Body: "2 seats", Seats: 2,
-		},
-		Address: delivery.Address{Channel: notifier.FCM, To: token, RegisteredAt: time.Now().Add(-time.Hour)},
-		Expires: time.Now().Add(10 * time.Minute), URL: "https://t.example/show", Attempt: 1,
-	}
+	return sendtest.Envelope(delivery.Address{Channel: notifier.FCM, To: token})
 }
 
 func start(t *testing.T) (*providers.FCM, *providers.Phones, *Provider) {
@@ -36,12 +29,7 @@ func start(t *testing.T) (*providers.FCM, *providers.Phones, *Provider) {
 		t.Fatal(err)
 	}
 	t.Cleanup(fake.Close)
-	p, err := New(Config{URL: fake.URL(), Credentials: fake.Credentials()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.Close() })
-	return fake, phones, p
+	return fake, phones, sendtest.Opened(New(Config{URL: fake.URL(), Credentials: fake.Credentials()}))(t)
 }
 
 func TestAnAcceptedMessageHasItsKeyTimeAndIDs(t *testing.T) {

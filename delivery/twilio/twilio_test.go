@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"fanline/delivery"
+	"fanline/delivery/sendtest"
 	"fanline/notifier"
 	"fanline/sim/providers"
 )
@@ -23,15 +24,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const to = "+41791234567"
 
 func envelope() *delivery.Envelope {
-	return &delivery.Envelope{
-		Key: notifier.KeyOf(notifier.ItemRef{Kind: notifier.KindTurn, Ref: 7}, 1, notifier.SMS, to),
-		Item: notifier.Item{
-			ID: "turn:show:opening", Kind: notifier.KindTurn, Lane: notifier.Turns, Title: "Your turn for The Locksmith",
-			Body: "2 seats until 20:15.", CreatedAt: notifier.Stamp(time.Now()),
-		},
-		Address: delivery.Address{Channel: notifier.SMS, To: to},
-		Expires: time.Now().Add(10 * time.Minute), URL: "https://t.example/show", Attempt: 1,
-	}
+	e := sendtest.Envelope(delivery.Address{Channel: notifier.SMS, To: to})
+	e.Item.Title, e.Item.Body = "Your turn for The Locksmith", "2 seats until 20:15."
+	return e
 }
 
 func start(t *testing.T) (*providers.Twilio, *providers.Phones, *Provider) {
@@ -51,12 +46,7 @@ func newProvider(t *testing.T, fake *providers.Twilio, cfg Config) *Provider {
 	if cfg.From == "" {
 		cfg.From = providers.TwilioFrom
 	}
-	p, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.Close() })
-	return p
+	return sendtest.Opened(New(cfg))(t)
 }
 
 func formOf(t *testing.T, g providers.Got) url.Values {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"fanline/delivery"
+	"fanline/delivery/sendtest"
 	"fanline/notifier"
 	"fanline/sim/providers"
 )
@@ -19,15 +20,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func envelope(s providers.Subscription) *delivery.Envelope {
-	return &delivery.Envelope{
-		Key: notifier.KeyOf(notifier.ItemRef{Kind: notifier.KindTurn, Ref: 7}, 1, notifier.WebPush, s.Endpoint),
-		Item: notifier.Item{
-			ID: "turn:show:opening", Kind: notifier.KindTurn, Lane: notifier.Turns, ShowID: "show", OpeningID: "opening",
-			Title: "Your turn", Body: "2 seats",
-		},
-		Address: delivery.Address{Channel: notifier.WebPush, To: s.Endpoint, P256dh: s.P256dh, Auth: s.Auth},
-		Expires: time.Now().Add(10 * time.Minute), URL: "https://t.example/show", Attempt: 1,
-	}
+	return sendtest.Envelope(delivery.Address{Channel: notifier.WebPush, To: s.Endpoint, P256dh: s.P256dh, Auth: s.Auth})
 }
 
 type world struct {
@@ -58,12 +51,7 @@ func start(t *testing.T) *world {
 
 func (w *world) provider(cfg Config) *Provider {
 	w.t.Helper()
-	p, err := New(cfg)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(func() { p.Close() })
-	return p
+	return sendtest.Opened(New(cfg))(w.t)
 }
 
 func (w *world) subscribe(name, key string) providers.Subscription {
