@@ -53,6 +53,18 @@ func (l *Loops) Stop() {
 	l.run.Wait()
 }
 
+// Pause waits for d, or returns false when ctx ends first.
+func Pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
 func within(ctx context.Context, patience time.Duration, work func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

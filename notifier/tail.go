@@ -15,8 +15,7 @@ const tailEvery = 250 * time.Millisecond
 type Tail struct {
 	stream Stream
 	log    *slog.Logger
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	loops  *Loops
 	asked  chan struct{} // somebody began to wait
 
 	mu   sync.Mutex
@@ -25,22 +24,15 @@ type Tail struct {
 
 // NewTail returns a Tail that is not started.
 func NewTail(s Stream, log *slog.Logger) *Tail {
-	return &Tail{stream: s, log: log, cancel: func() {}, asked: make(chan struct{}, 1)}
+	return &Tail{stream: s, log: log, loops: NewLoops(log), asked: make(chan struct{}, 1)}
 }
 
 // Start begins to look. Stop ends it.
-func (t *Tail) Start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	t.cancel = cancel
-	t.wg.Go(func() { t.run(ctx) })
-}
+func (t *Tail) Start() { t.loops.Go(t.run) }
 
 // Stop waits for the look in progress. It may be called twice, and without a
 // start.
-func (t *Tail) Stop() {
-	t.cancel()
-	t.wg.Wait()
-}
+func (t *Tail) Stop() { t.loops.Stop() }
 
 // Grew returns a channel that is closed when the stream grew after this call, or
 // may have. Take it before reading the stream, and nothing is missed.

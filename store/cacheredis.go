@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"fanline/delivery/live"
+	"fanline/notifier"
 )
 
 const (
@@ -175,9 +176,6 @@ func (c *Cache) listenLoop(ctx context.Context) {
 			c.cfg.Log.Warn("the cache does not hear the other instances; nothing is kept in this process", "error", err)
 		}
 		c.forgetAll()
-		select {
-		case <-ctx.Done():
-		case <-time.After(100 * time.Millisecond):
-		}
+		notifier.Pause(ctx, 100*time.Millisecond)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
+	"fanline/notifier"
 	"fanline/waitlist"
 )
 
@@ -70,22 +71,10 @@ func (s *Server) once(c huma.Context, ctx context.Context, body []byte, next fun
 			s.answerOnce(ctx, w, o, got, err)
 			return
 		}
-		if time.Until(deadline) < pause || !wait(ctx, pause) {
+		if time.Until(deadline) < pause || !notifier.Pause(ctx, pause) {
 			s.problem(ctx, o.Wait()).write(w)
 			return
 		}
-	}
-}
-
-// wait is false when ctx ended first.
-func wait(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -53,10 +52,9 @@ const (
 // Exporter writes the stream to a topic. Its methods may be called concurrently;
 // Start once.
 type Exporter struct {
-	cfg    Config
-	owner  string
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	cfg   Config
+	owner string
+	loops *notifier.Loops
 
 	exported, failed atomic.Int64
 }
@@ -64,7 +62,7 @@ type Exporter struct {
 // New returns an Exporter that is not started, or an error for brokers that cannot
 // be read.
 func New(cfg Config) (*Exporter, error) {
-	e := &Exporter{cfg: cfg, owner: rand.Text(), cancel: func() {}}
+	e := &Exporter{cfg: cfg, owner: rand.Text(), loops: notifier.NewLoops(cfg.Log)}
 	client, err := e.client()
 	if err != nil {
 		return nil, err
@@ -99,28 +97,16 @@ func Check(ctx context.Context, brokers []string, topic string) error {
 }
 
 // Start begins to export. Stop ends it.
-func (e *Exporter) Start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	e.cancel = cancel
-	e.wg.Go(func() { e.run(ctx) })
-}
+func (e *Exporter) Start() { e.loops.Go(e.run) }
 
 // Stop breaks off what is not acknowledged, which is written again, and waits.
-func (e *Exporter) Stop() {
-	e.cancel()
-	e.wg.Wait()
-}
+func (e *Exporter) Stop() { e.loops.Stop() }
 
 func (e *Exporter) run(ctx context.Context) {
 	faults := notifier.Faults{Log: e.cfg.Log}
 	for ctx.Err() == nil {
 		faults.Note(ctx, "export the stream to Kafka; it goes on where it was", e.own(ctx))
-		t := time.NewTimer(lookEvery)
-		select {
-		case <-ctx.Done():
-		case <-t.C:
-		}
-		t.Stop()
+		notifier.Pause(ctx, lookEvery)
 	}
 }
 

@@ -56,8 +56,7 @@ type Sender struct {
 	cfg    Config
 	owner  string
 	client *http.Client
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	loops  *notifier.Loops
 	slots  chan struct{}
 
 	sent, failed, disabled atomic.Int64
@@ -65,23 +64,18 @@ type Sender struct {
 
 // New returns a Sender that is not started.
 func New(cfg Config) *Sender {
-	return &Sender{cfg: cfg, owner: rand.Text(), client: cfg.Guard.Client(), cancel: func() {}, slots: make(chan struct{}, atOnce)}
+	return &Sender{cfg: cfg, owner: rand.Text(), client: cfg.Guard.Client(), loops: notifier.NewLoops(cfg.Log), slots: make(chan struct{}, atOnce)}
 }
 
 // Stats are the figures.
 func (s *Sender) Stats() Stats { return Stats{s.sent.Load(), s.failed.Load(), s.disabled.Load()} }
 
 // Start begins to call endpoints. Stop ends it.
-func (s *Sender) Start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	s.cancel = cancel
-	s.wg.Go(func() { s.run(ctx) })
-}
+func (s *Sender) Start() { s.loops.Go(s.run) }
 
 // Stop breaks off the calls in progress, which are made again elsewhere, and waits.
 func (s *Sender) Stop() {
-	s.cancel()
-	s.wg.Wait()
+	s.loops.Stop()
 	s.client.CloseIdleConnections()
 }
 
@@ -104,7 +98,7 @@ func (s *Sender) run(ctx context.Context) {
 				running.Delete(e.ID)
 				continue
 			}
-			s.wg.Go(func() {
+			s.loops.Go(func(ctx context.Context) {
 				defer func() { <-s.slots; running.Delete(e.ID) }()
 				s.serve(ctx, e)
 			})
