@@ -39,7 +39,8 @@ type APNs struct {
 	pem    string
 
 	mu     sync.Mutex
-	issued map[string]time.Time // when each good provider token that it was shown was issued
+	tokens []string             // the good provider tokens, in the order they were shown
+	issued map[string]time.Time // when each was issued
 }
 
 // StartAPNs starts it, with a key of its own.
@@ -68,6 +69,13 @@ func (a *APNs) Key() string { return a.pem }
 
 // Close ends it.
 func (a *APNs) Close() { a.server.close() }
+
+// ProviderTokens are the different good provider tokens it was shown, in order.
+func (a *APNs) ProviderTokens() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]string(nil), a.tokens...)
+}
 
 // apnsConn is what APNs knows of a connection.
 type apnsConn struct {
@@ -223,5 +231,6 @@ func (a *APNs) genuine(bearer string) (issued time.Time, ok bool) {
 		return issued, false
 	}
 	a.issued[bearer] = claims.IssuedAt.Time
+	a.tokens = append(a.tokens, bearer)
 	return claims.IssuedAt.Time, true
 }
