@@ -16,6 +16,7 @@ import (
 	"fanline/delivery/kafka"
 	"fanline/notifier"
 	"fanline/store"
+	"fanline/web"
 )
 
 // checkTime bounds each look at a dependency.
@@ -43,6 +44,9 @@ func (c *checkCommand) Run(ctx context.Context) error {
 		rows = append(rows, ch.row())
 	}
 	rows = append(rows, c.kafkaRow())
+	if c.FanJWKSURL != "" {
+		rows = append(rows, checkRow{name: "fan keys", look: func(ctx context.Context) error { return web.CheckJWKS(ctx, c.FanJWKSURL) }})
+	}
 	return printRows(ctx, rows)
 }
 

@@ -76,6 +76,7 @@ var wrong = []struct {
 	{false, "POST", "/v1/shows/s1/announcements", `{"id":"no spaces","title":"T","body":"B"}`, "id"},
 	{false, "POST", "/v1/shows/s1/announcements", `{"title":"T","body":"B","lane":"bulk"}`, "lane"},
 	{false, "POST", "/v1/shows/-s/announcements", goodAnnouncement, "show"},
+	{false, "PUT", "/v1/webhook-endpoints/w", `{"url":null}`, "url"},
 	{false, "POST", "/v1/fans/ada/sign-out", `{"device":""}`, "device"},
 	{false, "POST", "/v1/fans/ada/sign-out", `{"device":"no spaces"}`, "device"},
 	{false, "GET", "/v1/shows/a%00b", "", "show"},

@@ -39,7 +39,7 @@ type WebhookEndpointRequest struct {
 }
 
 type webhookEndpoint struct {
-	URL    *string                `json:"url"`
+	URL    waitlist.Opt[string]   `json:"url"`
 	Types  waitlist.Opt[[]string] `json:"types"`
 	Secret *string                `json:"secret"`
 }
@@ -80,14 +80,14 @@ func (s *Server) putEndpoint(ctx context.Context, in *putEndpoint) (*Answer[Webh
 
 // endpointChange checks what was sent.
 func (s *Server) endpointChange(b *webhookEndpoint) (c notifier.EndpointChange, err error) {
-	if b.URL != nil {
-		if err := waitlist.CheckText("url", *b.URL, true, 2000); err != nil {
+	if b.URL.Set { // null too, which has no default
+		if err := waitlist.CheckText("url", b.URL.Value, true, 2000); err != nil {
 			return c, err
 		}
-		if s.cfg.EndpointGuard.CheckURL(*b.URL) != nil {
+		if s.cfg.EndpointGuard.CheckURL(b.URL.Value) != nil {
 			return c, waitlist.Wrong("url", "url must be https:// to a host on the public network, without a user in it")
 		}
-		c.URL = b.URL
+		c.URL = &b.URL.Value
 	}
 	if b.Types.Set {
 		types, err := eventTypes("types", b.Types.Value)
