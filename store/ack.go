@@ -14,10 +14,17 @@ func (s *Store) Ack(ctx context.Context, fan string, ids []string) error {
 	return s.see(ctx, fan, ids, notifier.PhaseDelivered, `d.channel = 'live' AND d.phase = 'sent'`)
 }
 
-// Opened is Ack for items that a fan opened from an alert: what was sent of them to
-// devices and addresses is opened, since none of it says which one it was.
+// openedSQL is whether a delivery d is opened that its fan opened from an alert, which is
+// not named: what went to devices, and of the rest what alone was sent. A mail beside a
+// push is not taken for opened: it may bounce yet, and would not be believed.
+const openedSQL = `d.channel <> 'live' AND d.state = 'sent' AND d.phase IN ('sent', 'delivered')
+	AND (d.channel IN ('apns', 'fcm', 'webpush') OR NOT EXISTS (
+		SELECT FROM deliveries x WHERE x.day = d.day AND x.ref = d.ref AND x.kind = d.kind AND x.fan_no = d.fan_no
+			AND x.channel <> 'live' AND x.state = 'sent' AND x.key <> d.key))`
+
+// Opened is Ack for items that a fan opened from an alert.
 func (s *Store) Opened(ctx context.Context, fan string, ids []string) error {
-	return s.see(ctx, fan, ids, notifier.PhaseOpened, `d.channel <> 'live' AND d.state = 'sent' AND d.phase IN ('sent', 'delivered')`)
+	return s.see(ctx, fan, ids, notifier.PhaseOpened, openedSQL)
 }
 
 // see notes items as seen, and brings their deliveries of which which is true to a

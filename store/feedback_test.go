@@ -322,6 +322,25 @@ func TestOpenedFromAnAlertIsSeenAndOpened(t *testing.T) {
 	o.wantSent(notifier.SMS, "+12025550101")
 }
 
+func TestAMailBesideAPushIsNotOpenedWithItAndItsBounceIsBelieved(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.stadium(waitlist.PolicyChange{})
+	o.device("ada", notifier.APNs, "phone")
+	o.contact("ada", "", "ada@example.com")
+	o.contact("bob", "", "bob@example.com") // who can only have opened the mail
+	o.turn("s", "o", "ada", "bob")
+	o.after(61 * time.Second)
+	for _, fan := range []string{"ada", "bob"} {
+		must(t, o.store.Opened(t.Context(), fan, []string{"turn:s:o"}))
+	}
+	o.wantPhases("ada", "apns: accepted sent opened", "email: accepted sent")
+	o.wantPhases("bob", "email: accepted sent opened")
+	key := notifier.KeyOf(notifier.ItemRef{Kind: notifier.KindTurn, Ref: 1}, o.fanNo("ada"), notifier.Email, "ada@example.com")
+	o.tell(delivery.Report{Channels: []notifier.Channel{notifier.Email}, Key: &key, Phase: notifier.PhaseBounced, Verdict: delivery.AddressDead})
+	o.wantReach("ada")
+}
+
 func TestAPushThatTheAppCallsOpenedIsALook(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
