@@ -110,6 +110,33 @@ func (b *blast) kill() {
 	}
 }
 
+// TestABlastGoesOnWhenTheProcessWithItsOnlyChunkIsKilled has nothing made older: what the
+// killed process had in hand is another's by itself.
+func TestABlastGoesOnWhenTheProcessWithItsOnlyChunkIsKilled(t *testing.T) {
+	t.Parallel()
+	w, all := newPhones(t)
+	const n = 300 // one chunk
+	all.APNs.Always("", providers.Answer{Delay: 2 * time.Second})
+	l := w.newLine(t, n, sim.Policy{})
+	w.sql(`INSERT INTO devices (fan_no, device_id, platform, token, environment, registered_at, used)
+		SELECT fan_no, 'phone', 'apns', encode(sha256(fan_id::bytea), 'hex'), 'production', now(), true FROM fans`)
+	must(w.app.Announce(w.ctx, l.show, sim.Announce{ID: "doors", Title: "Doors at seven", Body: "Come early.", Channels: []string{"apns"}}))(t)
+	w.until(30*time.Second, "the chunk is under way", func() bool { return w.number(`SELECT count(*) FROM deliveries WHERE state = 'leased'`) == n })
+	goesOn := w.newInstance("B", w.in[0].env...)
+	w.in[0].process.kill()
+	killed := time.Now()
+	goesOn.launch()
+	goesOn.waitReady()
+	all.APNs.Always("", providers.Answer{})
+	w.until(startPatience, "every phone got it", func() bool { return all.Phones.Counts().Addresses >= n })
+	t.Logf("the last of %d pushes came %v after the kill", n, time.Since(killed).Round(100*time.Millisecond))
+	for _, g := range all.Phones.Log() {
+		if late := g.At.Sub(killed); late > 20*time.Second {
+			t.Fatalf("a push came %v after the kill, want within 15 s and what a busy machine takes", late)
+		}
+	}
+}
+
 // finish waits until the blast is through, and looks at what was recorded. A job whose
 // end was not recorded is taken again after a minute, which is not waited for.
 func (b *blast) finish() {
