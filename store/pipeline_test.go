@@ -34,6 +34,7 @@ type office struct {
 	retire   *retireSwitch
 	guard    *delivery.RetireGuard // in place of retire
 	limits   string
+	inForce  *delivery.Limits
 	outbox   delivery.Outbox // in place of the store's
 	later    []laterJob
 }
@@ -143,6 +144,7 @@ func (o *office) restart() {
 	if o.guard != nil {
 		retire = o.guard
 	}
+	o.inForce = delivery.NewLimits(limiter, cfg)
 	outbox := o.outbox
 	if outbox == nil {
 		outbox = o.store
@@ -150,7 +152,7 @@ func (o *office) restart() {
 	o.p, err = delivery.NewPipeline(delivery.PipelineConfig{
 		Outbox: outbox, Recipients: o.store, Online: o.online, Providers: providers,
 		Keys:   delivery.NewKeys(delivery.KeysConfig{Redis: client, Database: "test", Log: quiet}),
-		Limits: delivery.NewLimits(limiter, cfg), Breakers: delivery.NewBreakers(quiet), Retire: retire,
+		Limits: o.inForce, Breakers: delivery.NewBreakers(quiet), Retire: retire,
 		Clock: benchClock{o.bench}, Unsubscribe: "https://tickets.example/u/", Log: quiet,
 	})
 	must(o.t, err)
