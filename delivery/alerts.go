@@ -3,7 +3,6 @@ package delivery
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"fanline/notifier"
@@ -19,9 +18,12 @@ type AlertStore interface {
 }
 
 const (
-	alertsEvery    = 100 * time.Millisecond
-	alertsMost     = 500
-	alertsPatience = 10 * time.Second
+	alertsEvery = 100 * time.Millisecond
+	alertsMost  = 500
+	// alertsTime is for how long one look begins new batches, and alertsPatience leaves
+	// the last of them time to end.
+	alertsTime     = 5 * time.Second
+	alertsPatience = 15 * time.Second
 )
 
 // AlertClock fires alerts. Every process runs one; what a process that died did not
@@ -29,48 +31,26 @@ const (
 type AlertClock struct {
 	store    AlertStore
 	channels []notifier.Channel
-	fault    notifier.Faults
-	cancel   context.CancelFunc
-	wg       sync.WaitGroup
+	loops    *notifier.Loops
 }
 
 // NewAlertClock returns a clock that is not started.
 func NewAlertClock(store AlertStore, channels []notifier.Channel, log *slog.Logger) *AlertClock {
-	return &AlertClock{store: store, channels: channels, fault: notifier.Faults{Log: log}, cancel: func() {}}
+	return &AlertClock{store: store, channels: channels, loops: notifier.NewLoops(log)}
 }
 
 // Start begins. Stop ends it.
-func (c *AlertClock) Start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	c.cancel = cancel
-	c.wg.Go(func() { c.run(ctx) })
-}
+func (c *AlertClock) Start() { c.loops.Every(alertsEvery, alertsPatience, "fire alerts", c.fire) }
 
 // Stop waits for what is under way. It may be called twice, and without a start.
-func (c *AlertClock) Stop() {
-	c.cancel()
-	c.wg.Wait()
-}
+func (c *AlertClock) Stop() { c.loops.Stop() }
 
-func (c *AlertClock) run(ctx context.Context) {
-	tick := time.NewTicker(alertsEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		for c.fire(ctx) {
+// fire fires batches until none is due.
+func (c *AlertClock) fire(ctx context.Context) error {
+	for began := time.Now(); time.Since(began) < alertsTime; {
+		if more, err := c.store.FireAlerts(ctx, c.channels, alertsMost); err != nil || !more {
+			return err
 		}
 	}
-}
-
-// fire says whether more are due.
-func (c *AlertClock) fire(ctx context.Context) bool {
-	call, cancel := context.WithTimeout(ctx, alertsPatience)
-	defer cancel()
-	more, err := c.store.FireAlerts(call, c.channels, alertsMost)
-	c.fault.Note(ctx, "fire alerts", err)
-	return more && err == nil
+	return nil
 }

@@ -135,7 +135,7 @@ func (c *chunk) begin(ctx context.Context, posts []*post, until time.Time, wg *s
 		if wait > restMost || time.Now().Add(wait).After(until) || ctx.Err() != nil {
 			return 0, &backlog{notifier.PhaseThrottled, "", wait}
 		}
-		pause(ctx, wait)
+		notifier.Pause(ctx, wait)
 		return 0, nil
 	}
 	for n < granted {

@@ -316,17 +316,9 @@ func (c *chunk) record(ctx context.Context) (err error) {
 		if err == nil {
 			return nil
 		}
-		pause(ctx, recordPause)
+		notifier.Pause(ctx, recordPause)
 	}
 	return err
-}
-
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }
 
 // plans have the next channels looked for.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"fanline/notifier"
@@ -32,7 +31,8 @@ type DigestStore interface {
 }
 
 const (
-	digestsEvery = 20 * time.Second
+	digestsEvery    = 20 * time.Second
+	digestsPatience = 10 * time.Second
 	// digestLate is how long after its hour a digest still goes, when nobody was there
 	// to send it.
 	digestLate = 3 * time.Hour
@@ -44,49 +44,25 @@ const (
 
 // DigestClock starts digests at their hours. Every process runs one.
 type DigestClock struct {
-	store  DigestStore
-	clock  Clock
-	fault  notifier.Faults
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
-	zones  map[string]*time.Location // of the one goroutine
+	store DigestStore
+	clock Clock
+	loops *notifier.Loops
+	zones map[string]*time.Location // of the one goroutine
 }
 
 // NewDigestClock returns a clock that is not started.
 func NewDigestClock(store DigestStore, clock Clock, log *slog.Logger) *DigestClock {
-	return &DigestClock{store: store, clock: clock, fault: notifier.Faults{Log: log}, cancel: func() {}, zones: map[string]*time.Location{}}
+	return &DigestClock{store: store, clock: clock, loops: notifier.NewLoops(log), zones: map[string]*time.Location{}}
 }
 
 // Start begins. Stop ends it.
-func (c *DigestClock) Start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	c.cancel = cancel
-	c.wg.Go(func() { c.run(ctx) })
-}
+func (c *DigestClock) Start() { c.loops.Every(digestsEvery, digestsPatience, "start digests", c.start) }
 
 // Stop waits for what is under way. It may be called twice, and without a start.
-func (c *DigestClock) Stop() {
-	c.cancel()
-	c.wg.Wait()
-}
-
-func (c *DigestClock) run(ctx context.Context) {
-	tick := time.NewTicker(digestsEvery)
-	defer tick.Stop()
-	for {
-		c.fault.Note(ctx, "start digests", c.start(ctx))
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
+func (c *DigestClock) Stop() { c.loops.Stop() }
 
 // start starts the runs that are due.
 func (c *DigestClock) start(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, alertsPatience)
-	defer cancel()
 	groups, err := c.store.DigestGroups(ctx)
 	if err != nil {
 		return err

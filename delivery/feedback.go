@@ -55,10 +55,8 @@ const (
 // concurrently; Start once.
 type Feedback struct {
 	cfg    FeedbackConfig
-	early  notifier.Faults
 	counts FeedbackStats
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	loops  *notifier.Loops
 
 	mu    sync.Mutex
 	rates map[notifier.Channel]Rates
@@ -104,7 +102,7 @@ func NewFeedback(cfg FeedbackConfig) (*Feedback, error) {
 		return nil, errors.New("feedback needs all its parts")
 	}
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
-	f := &Feedback{cfg: cfg, early: notifier.Faults{Log: cfg.Log}, cancel: func() {}, rates: map[notifier.Channel]Rates{}, alarm: map[string]bool{}}
+	f := &Feedback{cfg: cfg, loops: notifier.NewLoops(cfg.Log), rates: map[notifier.Channel]Rates{}, alarm: map[string]bool{}}
 	f.counts.n = map[ReportCount]int64{}
 	return f, nil
 }
@@ -176,38 +174,14 @@ func (f *Feedback) heard(ctx context.Context, h Heard) error {
 
 // Start begins to try early reports again and to watch the rates. Stop ends it.
 func (f *Feedback) Start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	f.cancel = cancel
-	f.wg.Go(func() { f.run(ctx) })
+	f.loops.Every(reportsEvery, feedbackCall, "try early reports of providers", f.tryEarly)
+	f.loops.Every(ratesEvery, feedbackCall, "count what became of deliveries", f.watch)
 }
 
 // Stop waits for what is under way. It may be called twice, and without a start.
-func (f *Feedback) Stop() {
-	f.cancel()
-	f.wg.Wait()
-}
-
-func (f *Feedback) run(ctx context.Context) {
-	early, rates := time.NewTicker(reportsEvery), time.NewTicker(ratesEvery)
-	defer early.Stop()
-	defer rates.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-early.C:
-			f.early.Note(ctx, "try early reports of providers", f.tryEarly(ctx))
-		case <-rates.C:
-			if err := f.watch(ctx); err != nil && ctx.Err() == nil {
-				f.cfg.Log.Error("count what became of deliveries", "err", err)
-			}
-		}
-	}
-}
+func (f *Feedback) Stop() { f.loops.Stop() }
 
 func (f *Feedback) tryEarly(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, feedbackCall)
-	defer cancel()
 	list, err := f.cfg.Store.TellEarly(ctx, reportsMost)
 	for _, h := range list {
 		err = errors.Join(err, f.heard(ctx, h))

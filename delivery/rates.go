@@ -41,8 +41,6 @@ func (f *Feedback) Rates(c notifier.Channel) Rates {
 
 // watch counts, and logs an alarm when mail comes above what services bear.
 func (f *Feedback) watch(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, feedbackCall)
-	defer cancel()
 	counts, err := f.cfg.Store.ReportCounts(ctx)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -23,31 +22,25 @@ type LoadReader interface {
 // process does: FANLINE_LANES may be wrong on every instance, each of which is well by
 // itself. Every process runs one. Its methods may be called concurrently; Start once.
 type LaneWatch struct {
-	loads  LoadReader
-	log    *slog.Logger
-	fault  Faults
-	last   atomic.Pointer[[]QueueLoad]
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	loads LoadReader
+	log   *slog.Logger
+	last  atomic.Pointer[[]QueueLoad]
+	loops *Loops
+	said  map[string]bool // the queues that nobody serves and that were logged; the look's alone
 }
 
 // NewLaneWatch returns a watch that is not started.
 func NewLaneWatch(loads LoadReader, log *slog.Logger) *LaneWatch {
-	return &LaneWatch{loads: loads, log: log, fault: Faults{Log: log}, cancel: func() {}}
+	return &LaneWatch{loads: loads, log: log, loops: NewLoops(log), said: map[string]bool{}}
 }
 
 // Start begins to look. Stop ends it.
 func (w *LaneWatch) Start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	w.cancel = cancel
-	w.wg.Go(func() { w.run(ctx) })
+	w.loops.Every(lanesEvery, lanesPatience, "read how busy the queues are", w.look)
 }
 
 // Stop waits for the look under way. It may be called twice, and without a start.
-func (w *LaneWatch) Stop() {
-	w.cancel()
-	w.wg.Wait()
-}
+func (w *LaneWatch) Stop() { w.loops.Stop() }
 
 // Loads are the queues' as of the last look.
 func (w *LaneWatch) Loads() []QueueLoad {
@@ -57,37 +50,21 @@ func (w *LaneWatch) Loads() []QueueLoad {
 	return nil
 }
 
-func (w *LaneWatch) run(ctx context.Context) {
-	tick := time.NewTicker(lanesEvery)
-	defer tick.Stop()
-	said := map[string]bool{}
-	for {
-		w.look(ctx, said)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
 // look reads the loads and says which queues nobody serves, each once.
-func (w *LaneWatch) look(ctx context.Context, said map[string]bool) {
-	call, cancel := context.WithTimeout(ctx, lanesPatience)
-	defer cancel()
-	loads, err := w.loads.QueueLoads(call)
-	w.fault.Note(ctx, "read how busy the queues are", err)
+func (w *LaneWatch) look(ctx context.Context) error {
+	loads, err := w.loads.QueueLoads(ctx)
 	if err != nil {
-		return
+		return err
 	}
 	w.last.Store(&loads)
 	for i := range loads {
 		q := &loads[i]
-		if q.Unserved() && !said[q.Queue] {
+		if q.Unserved() && !w.said[q.Queue] {
 			w.log.Error(Unserved(loads[i : i+1]).Error())
 		}
-		said[q.Queue] = q.Unserved()
+		w.said[q.Queue] = q.Unserved()
 	}
+	return nil
 }
 
 // Unserved says with an error which queues nobody serves, if there are any.

@@ -111,7 +111,7 @@ func (l *lines) touch(fanNo int64) {
 // loop looks once each LookEvery, and never sooner after the look before.
 func (l *lines) loop(ctx context.Context) {
 	fault := notifier.Faults{Log: l.hub.cfg.Log}
-	for pause(ctx, l.hub.cfg.LookEvery) {
+	for notifier.Pause(ctx, l.hub.cfg.LookEvery) {
 		fault.Note(ctx, "look at the lines", l.look(ctx))
 	}
 }

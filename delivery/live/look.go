@@ -27,7 +27,7 @@ func (h *Hub) lookLoop(ctx context.Context) {
 			h.lookErrors.Add(1)
 		}
 		fault.Note(ctx, "look at the feed", err)
-		if !pause(ctx, lookGap) {
+		if !notifier.Pause(ctx, lookGap) {
 			return
 		}
 	}
@@ -98,17 +98,5 @@ func (h *Hub) send(fanNo int64, m *message, t told) {
 		if c.offer(m) {
 			t[c] = struct{}{}
 		}
-	}
-}
-
-// pause waits for d, or returns false when ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"fanline/notifier"
 )
 
 // How many fans one exchange with Redis is for: scripts are slow in a Redis inside the process, a thousand or two a second.
@@ -91,7 +93,7 @@ func (r *Registry) flushLoop(ctx context.Context) {
 		for r.dirtyCount() > 0 {
 			err := r.flushSome(ctx)
 			r.fault.Note(ctx, "write connections", err)
-			if err != nil && !pause(ctx, r.cfg.Timeout) {
+			if err != nil && !notifier.Pause(ctx, r.cfg.Timeout) {
 				return
 			}
 		}

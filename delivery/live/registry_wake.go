@@ -136,7 +136,7 @@ func (r *Registry) listenLoop(ctx context.Context) {
 		if err != nil {
 			r.errs.Add(1)
 		}
-		pause(ctx, 100*time.Millisecond)
+		notifier.Pause(ctx, 100*time.Millisecond)
 	}
 }
 
