@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -202,13 +203,21 @@ func (s *settings) fansVariable() string {
 	return "FANLINE_FAN_JWT_SECRET"
 }
 
-// textOrFile is a key that stands in the setting itself or in the file it names.
+// textOrFile is a key or a credential that stands in the setting itself or in the file
+// it names. An error says nothing of what stands there.
 func textOrFile(v string) (string, error) {
-	if v == "" || strings.Contains(v, "-----BEGIN") {
+	switch text := strings.TrimSpace(v); {
+	case text == "", strings.HasPrefix(text, "{"):
 		return v, nil
+	case strings.Contains(text, "-----BEGIN"):
+		// An environment that holds one line only has its line breaks written out.
+		return strings.ReplaceAll(v, `\n`, "\n"), nil
 	}
 	b, err := os.ReadFile(v)
-	return string(b), err
+	if err != nil {
+		return "", errors.New("is neither a key nor a file that can be read")
+	}
+	return string(b), nil
 }
 
 // list splits "a, b" at commas.

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
-	"os"
 	"strings"
 
 	"fanline/delivery"
@@ -169,20 +168,13 @@ func provider[P delivery.Provider](p P, err error) (delivery.Provider, error) {
 	return p, nil
 }
 
-// secret is a key or a credential that stands in the setting or in a file it names.
+// secret is textOrFile for a field of a channel.
 func secret(field, value string) (string, error) {
-	if value == "" || strings.Contains(value, "-----BEGIN") || strings.HasPrefix(strings.TrimSpace(value), "{") {
-		// An environment that holds one line only has its line breaks written out.
-		if !strings.HasPrefix(strings.TrimSpace(value), "{") {
-			value = strings.ReplaceAll(value, `\n`, "\n")
-		}
-		return value, nil
-	}
-	b, err := os.ReadFile(value)
+	text, err := textOrFile(value)
 	if err != nil {
-		return "", delivery.BadSetting(field, "is neither a key nor a file that can be read")
+		return "", delivery.BadSetting(field, err.Error())
 	}
-	return string(b), nil
+	return text, nil
 }
 
 // forDevelopment says whether browsers reach this instance at this machine alone.

@@ -7,7 +7,7 @@
 // run twice; handlers leave alone what is not theirs and do nothing the second
 // time. Lanes are queues of their own.
 //
-// Everything here may be called concurrently. The goroutines are River's, which Bus owns, Tail's and LaneWatch's; each
-// ends with the Stop of its owner. The package imports the standard
-// library and River.
+// Everything here may be called concurrently. The goroutines are River's, which Bus owns, and those of Loops, which are
+// how Tail, LaneWatch and parts of other packages do what they do by themselves; each ends with the Stop of its owner.
+// The package imports the standard library and River.
 package notifier

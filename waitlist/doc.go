@@ -3,7 +3,7 @@
 //
 // A turn is arithmetic: turn k of a wave opens and closes at moments that follow
 // from the wave alone (wave.go), so that a lapse writes nothing and every process
-// agrees. A decision (decide.go, walk.go) is the one place where seats meet fans;
+// agrees. A decision (decide.go, walk.go, source.go) is the one place where seats meet fans;
 // what it decided never changes. A verdict (verdict.go) is worked out from what is
 // stored anyway. These are pure functions of what they are given.
 //
