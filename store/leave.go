@@ -44,7 +44,11 @@ func (s *Store) leave(ctx context.Context, show, fan string, as waitlist.State, 
 		if err != nil {
 			return err
 		}
-		if e, err = entryByFan(ctx, tx, no, fan, " FOR UPDATE OF e"); err != nil {
+		e, err = entryByFan(ctx, tx, no, fan, " FOR UPDATE OF e")
+		if waitlist.CodeOf(err) == waitlist.NotFound {
+			return nil // an old show's line was dropped meanwhile
+		}
+		if err != nil {
 			return err
 		}
 		if !e.State.InLine() {
