@@ -75,37 +75,12 @@ type Bus struct {
 
 // NewBus returns a Bus on driver's database.
 func NewBus[TTx any](driver riverdriver.Driver[TTx], cfg BusConfig) (*Bus, error) {
-	for _, list := range subscribers {
-		for _, s := range list {
-			if cfg.Handlers[s] == nil {
-				return nil, fmt.Errorf("no handler for subscriber %q", s)
-			}
-		}
-	}
-	workers := river.NewWorkers()
-	if err := river.AddWorkerSafely(workers, &eventWorker{handlers: cfg.Handlers}); err != nil {
-		return nil, fmt.Errorf("add the event worker: %w", err)
-	}
-	if cfg.Sender != nil {
-		if err := addSenders(workers, cfg.Sender); err != nil {
-			return nil, fmt.Errorf("add the workers of sends: %w", err)
-		}
-	}
-	lanes := cfg.Lanes
-	if lanes == nil {
-		lanes = Lanes
-	}
-	queues := channelQueues(lanes, cfg.Channels)
-	for _, l := range lanes {
-		queues[Queue(l)] = river.QueueConfig{
-			MaxWorkers: workersOf[l],
-			// One NOTIFY a cooldown is lost when its transaction rolls back, so
-			// that the poll is what bounds the wait.
-			FetchCooldown: 10 * time.Millisecond, FetchPollInterval: 100 * time.Millisecond,
-		}
+	workers, err := cfg.workers()
+	if err != nil {
+		return nil, err
 	}
 	client, err := river.NewClient(driver, &river.Config{
-		Workers: workers, Queues: queues, Logger: cfg.Log, Middleware: cfg.Middleware,
+		Workers: workers, Queues: cfg.queues(), Logger: cfg.Log, Middleware: cfg.Middleware,
 		JobTimeout:    15 * time.Second,
 		FetchCooldown: 10 * time.Millisecond, // of what workers insert, as in store.Open
 		// The default hour would strand the jobs of a process that was killed.
@@ -124,6 +99,45 @@ func NewBus[TTx any](driver riverdriver.Driver[TTx], cfg BusConfig) (*Bus, error
 		return client.StopAndCancel(ctx)
 	}
 	return &Bus{start: client.Start, stop: stop}, nil
+}
+
+// workers do the jobs of events and sends.
+func (c *BusConfig) workers() (*river.Workers, error) {
+	for _, list := range subscribers {
+		for _, s := range list {
+			if c.Handlers[s] == nil {
+				return nil, fmt.Errorf("no handler for subscriber %q", s)
+			}
+		}
+	}
+	workers := river.NewWorkers()
+	if err := river.AddWorkerSafely(workers, &eventWorker{handlers: c.Handlers}); err != nil {
+		return nil, fmt.Errorf("add the event worker: %w", err)
+	}
+	if c.Sender != nil {
+		if err := addSenders(workers, c.Sender); err != nil {
+			return nil, fmt.Errorf("add the workers of sends: %w", err)
+		}
+	}
+	return workers, nil
+}
+
+// queues are those of the lanes to serve: one for each, and one for each of its channels.
+func (c *BusConfig) queues() map[string]river.QueueConfig {
+	lanes := c.Lanes
+	if lanes == nil {
+		lanes = Lanes
+	}
+	queues := channelQueues(lanes, c.Channels)
+	for _, l := range lanes {
+		queues[Queue(l)] = river.QueueConfig{
+			MaxWorkers: workersOf[l],
+			// One NOTIFY a cooldown is lost when its transaction rolls back, so
+			// that the poll is what bounds the wait.
+			FetchCooldown: 10 * time.Millisecond, FetchPollInterval: 100 * time.Millisecond,
+		}
+	}
+	return queues
 }
 
 // softStop is how long jobs in progress may finish by themselves.
