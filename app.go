@@ -70,15 +70,27 @@ func newApp(ctx context.Context, s *settings, log *slog.Logger) (*app, error) {
 	return a, nil
 }
 
-// join makes the parts; what it made before an error is close's to give back.
-func (a *app) join(ctx context.Context, s *settings) (err error) {
-	log := a.log
-	if a.tracing, err = s.tracing(ctx, log); err != nil {
+// join makes the parts, each of what was made before it. What there was before an
+// error is close's to give back.
+func (a *app) join(ctx context.Context, s *settings) error {
+	for _, step := range []func(context.Context, *settings) error{
+		a.newStore, a.newFollowers, a.newRedis, a.newLine, a.newPipeline, a.newFeedback, a.newBus, a.newEdge,
+	} {
+		if err := step(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newStore opens the database, with what keeps it and tells its time.
+func (a *app) newStore(ctx context.Context, s *settings) (err error) {
+	if a.tracing, err = s.tracing(ctx, a.log); err != nil {
 		return err
 	}
 	a.giveBack("the traces", a.tracing.stop)
 	if a.store, err = store.Open(ctx, store.Config{
-		URL: s.DatabaseURL, ReadThreshold: s.ReadThreshold, Senders: s.senders(), Log: log,
+		URL: s.DatabaseURL, ReadThreshold: s.ReadThreshold, Senders: s.senders(), Log: a.log,
 		Tracer: a.tracing.statements(), Middleware: a.tracing.jobs(),
 	}); err != nil {
 		return err
@@ -88,12 +100,14 @@ func (a *app) join(ctx context.Context, s *settings) (err error) {
 		return err
 	}
 	a.giveBack("the database's clock", ends(a.dbClock.Stop))
-	store.LogRedis(log)
 	a.keeper = a.store.NewKeeper()
-	a.tail = notifier.NewTail(a.store, log)
-	if err := a.newFollowers(s); err != nil {
-		return err
-	}
+	a.tail = notifier.NewTail(a.store, a.log)
+	return nil
+}
+
+// newRedis opens Redis, with what stands on it alone: copies, and who is connected where.
+func (a *app) newRedis(ctx context.Context, s *settings) (err error) {
+	store.LogRedis(a.log)
 	if a.redis, err = store.OpenRedis(s.RedisURL); err != nil {
 		return &badConfig{"REDIS_URL", err.Error()}
 	}
@@ -102,31 +116,25 @@ func (a *app) join(ctx context.Context, s *settings) (err error) {
 	if err != nil {
 		return err
 	}
-	if a.cache, err = a.store.NewCache(store.CacheConfig{Redis: a.redis, Database: database, Clock: a.dbClock, Log: log}); err != nil {
+	if a.cache, err = a.store.NewCache(store.CacheConfig{Redis: a.redis, Database: database, Clock: a.dbClock, Log: a.log}); err != nil {
 		return err
 	}
 	a.giveBack("the cache", ends(a.cache.Stop))
-	if a.registry, err = live.NewRegistry(live.RegistryConfig{Redis: a.redis, Database: database, Log: log}); err != nil {
-		return err
-	}
-	a.fanout = fanout.New(a.registry, log)
-	a.deadline = waitlist.NewClock(a.store, log, a.fanout.Decided)
+	a.registry, err = live.NewRegistry(live.RegistryConfig{Redis: a.redis, Database: database, Log: a.log})
+	return err
+}
+
+// newLine makes the line: the service, and the clock that has shows decided.
+func (a *app) newLine(context.Context, *settings) error {
+	a.fanout = fanout.New(a.registry, a.log)
+	a.deadline = waitlist.NewClock(a.store, a.log, a.fanout.Decided)
 	a.lines = waitlist.NewService(a.store, a.deadline, a.fanout.Changed)
-	if err := a.newPipeline(ctx, s); err != nil {
-		return err
-	}
-	if err := a.newFeedback(ctx, s); err != nil {
-		return err
-	}
-	if err := a.newBus(s); err != nil {
-		return err
-	}
-	return a.newEdge(ctx, s)
+	return nil
 }
 
 // newFollowers makes those who follow the event stream for others: the sender of
 // webhooks, and the exporter to Kafka where there is one.
-func (a *app) newFollowers(s *settings) (err error) {
+func (a *app) newFollowers(_ context.Context, s *settings) (err error) {
 	a.webhooks = webhook.New(webhook.Config{Store: a.store, Grew: a.tail.Grew, Guard: s.guard(), Log: a.log})
 	if s.KafkaBrokers == "" {
 		return nil
@@ -140,7 +148,7 @@ func (a *app) newFollowers(s *settings) (err error) {
 }
 
 // newBus makes the queue, with whoever works its jobs.
-func (a *app) newBus(s *settings) error {
+func (a *app) newBus(_ context.Context, s *settings) error {
 	lanes, err := s.lanes()
 	if err != nil {
 		return err
