@@ -11,12 +11,8 @@ import (
 	"fanline/notifier"
 )
 
-const (
-	// tellEvery is how often Redis is told what was accepted.
-	tellEvery = 50 * time.Millisecond
-	// renewals is how often a lease is renewed within its time.
-	renewals = 4
-)
+// tellEvery is how often Redis is told what was accepted.
+const tellEvery = 50 * time.Millisecond
 
 // attempt makes the attempts, many at a time, and begins none after until. What it
 // could not begin waits.
@@ -33,13 +29,13 @@ func (c *chunk) attempt(ctx context.Context, posts []*post, until time.Time) {
 	})
 	defer stop()
 	var wg, keep sync.WaitGroup
-	keys, over := keysOf(posts), make(chan struct{})
+	over := make(chan struct{})
 	leases, release := context.WithCancel(context.WithoutCancel(ctx))
 	defer release()
 	keep.Go(func() { c.keepTold(over) })
-	keep.Go(func() { c.keepLeases(leases, keys) })
+	keep.Go(func() { c.leases.keep(leases) })
 	for {
-		if posts = c.alive(posts); len(posts) == 0 {
+		if posts = c.alive(c.held(ctx, posts)); len(posts) == 0 {
 			break
 		}
 		n, left := c.begin(ctx, posts, until, &wg)
@@ -69,34 +65,19 @@ func (c *chunk) keepTold(over <-chan struct{}) {
 	}
 }
 
-// keepLeases renews the leases while attempts are under way, so that a slow provider
-// does not end them, and the death of the process soon does. A renewal has until the
-// end of what it renews.
-func (c *chunk) keepLeases(ctx context.Context, keys []LeaseKey) {
-	lease := leaseFor(c.lane)
-	tick := time.NewTicker(lease / renewals)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+// held drops those whose lease is somebody else's by now: this process stood still for
+// so long, or Postgres was away. Whether they were sent then is looked at later.
+func (c *chunk) held(ctx context.Context, posts []*post) []*post {
+	unknown := !c.leases.hold() && c.leases.renew(context.WithoutCancel(ctx)) != nil
+	return slices.DeleteFunc(posts, func(o *post) bool {
+		lost := unknown || c.leases.lost(o.Key)
+		if lost {
+			c.mu.Lock()
+			c.wait(c.p.cfg.Clock.Now().Add(leaseFor(c.lane)))
+			c.mu.Unlock()
 		}
-		call, cancel := context.WithTimeout(ctx, lease-lease/renewals)
-		err := c.p.cfg.Outbox.Renew(call, keys, lease)
-		cancel()
-		if err != nil && ctx.Err() == nil {
-			c.p.cfg.Log.Warn("renew the leases of deliveries", "channel", c.channel, "err", err)
-		}
-	}
-}
-
-func keysOf(posts []*post) []LeaseKey {
-	keys := make([]LeaseKey, len(posts))
-	for i, o := range posts {
-		keys[i] = LeaseKey{o.Key, o.Moment}
-	}
-	return keys
+		return lost
+	})
 }
 
 // alive drops those whose time is over meanwhile.
@@ -188,7 +169,7 @@ func (c *chunk) putBack(posts []*post, why *backlog) {
 	for _, o := range posts {
 		wait := why.wait
 		if why.reason != "" { // the longer it lasts, the sooner others are to be asked
-			wait = max(wait, backoff(o.attempt))
+			wait = max(wait, backoff(o.Attempt))
 		}
 		if why.phase == notifier.PhaseThrottled {
 			c.p.counts.Throttled.Add(1)
@@ -229,9 +210,12 @@ func (c *chunk) once(o *post) Verdict {
 	defer cancel()
 	e := &Envelope{
 		Key: o.Key, Item: o.parcel.Render(o.to.Locale), Contents: o.parcel.Contents, Address: o.address, Expires: o.parcel.Expires, URL: o.parcel.URL,
-		Attempt: o.attempt, LastUnsure: o.unsure, Unsubscribe: c.unsubscribe(ctx, o),
+		Attempt: o.Attempt, LastUnsure: o.unsure, Unsubscribe: c.unsubscribe(ctx, o),
 	}
 	began := c.p.cfg.Clock.Now()
+	if !c.leases.hold() {
+		return Verdict{Outcome: NotMade}
+	}
 	v := c.provider.Send(ctx, e)
 	if v.Outcome == AddressDead && v.DeadSince.IsZero() {
 		v.DeadSince = began

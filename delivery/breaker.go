@@ -23,10 +23,11 @@ const (
 )
 
 // errFailing is a call that says the provider is not well; errMisconfigured one
-// that says we are not.
+// that says we are not. errNotMade is none.
 var (
 	errFailing       = errors.New("the provider fails")
 	errMisconfigured = errors.New("the provider does not accept our settings")
+	errNotMade       = errors.New("no call was made")
 )
 
 // Breakers keep calls from providers that fail: one each, of this process alone.
@@ -51,6 +52,7 @@ func NewBreakers(log *slog.Logger) *Breakers {
 			ReadyToTrip: func(n gobreaker.Counts) bool {
 				return br.alarm.Load() || n.Requests >= breakerLeast && 2*n.TotalFailures >= n.Requests
 			},
+			IsExcluded: func(err error) bool { return errors.Is(err, errNotMade) },
 			OnStateChange: func(channel string, from, to gobreaker.State) {
 				log.Warn("breaker", "channel", channel, "from", from.String(), "to", to.String(), "misconfigured", br.alarm.Load())
 			},
@@ -69,7 +71,9 @@ func (b *Breakers) Allow(c notifier.Channel) (done func(Outcome), wait time.Dura
 		return nil, breakerRest / breakerProbes
 	}
 	return func(o Outcome) {
-		br.alarm.Store(o == Misconfigured)
+		if o != NotMade {
+			br.alarm.Store(o == Misconfigured)
+		}
 		report(failing(o))
 	}, 0
 }
@@ -82,6 +86,8 @@ func failing(o Outcome) error {
 		return errFailing
 	case Misconfigured:
 		return errMisconfigured
+	case NotMade:
+		return errNotMade
 	}
 	return nil
 }

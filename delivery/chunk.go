@@ -12,13 +12,6 @@ import (
 )
 
 const (
-	// Leases are renewed while attempts are under way, and short: what a process that
-	// died had in hand is found by the next plan, 3 s after an urgent message's moment
-	// and 5 s after a turn's, and by the second run of its job, which comes 10 to 15 s
-	// after the first.
-	bulkLease   = 10 * time.Second
-	turnsLease  = 4 * time.Second
-	urgentLease = 2 * time.Second
 	// restMost is how long a job waits for permits; longer, and its work goes back
 	// into the queue.
 	restMost = 500 * time.Millisecond
@@ -36,17 +29,6 @@ const (
 	heldUpFor = time.Minute
 )
 
-// leaseFor is how long a lane's deliveries are a job's; it renews what it still has.
-func leaseFor(l notifier.Lane) time.Duration {
-	switch l {
-	case notifier.Transactional:
-		return urgentLease
-	case notifier.Turns:
-		return turnsLease
-	}
-	return bulkLease
-}
-
 // chunk is the deliveries of one job by one channel.
 type chunk struct {
 	p        *Pipeline
@@ -55,7 +37,8 @@ type chunk struct {
 	again    bool // the job ran before
 	provider Provider
 
-	calls context.Context // of attempts
+	calls  context.Context // of attempts
+	leases *leases         // of the deliveries that are to be attempted
 
 	mu       sync.Mutex
 	results  []Result
@@ -75,7 +58,6 @@ type post struct {
 	parcel  *Parcel
 	to      *Recipient
 	address Address
-	attempt int
 	unsure  bool
 }
 
@@ -202,7 +184,7 @@ func (c *chunk) hold(ctx context.Context, held []Result) error {
 	if len(held) == 0 {
 		return nil
 	}
-	if err := c.p.cfg.Outbox.Put(ctx, held, false, nil); err != nil {
+	if err := c.p.cfg.Outbox.Put(ctx, held, nil); err != nil {
 		return fmt.Errorf("record what is not sent: %w", err)
 	}
 	return nil
@@ -235,6 +217,7 @@ func (c *chunk) lease(ctx context.Context, posts []*post) ([]*post, error) {
 	if len(drafts) == 0 {
 		return nil, c.duplicates(ctx, doubled)
 	}
+	asked := c.p.cfg.Clock.Now()
 	leases, err := c.p.cfg.Outbox.Lease(ctx, drafts, leaseFor(c.lane))
 	if err != nil {
 		return nil, fmt.Errorf("lease deliveries: %w", err)
@@ -243,7 +226,7 @@ func (c *chunk) lease(ctx context.Context, posts []*post) ([]*post, error) {
 	for i, o := range ask {
 		switch l := &leases[i]; {
 		case l.Mine:
-			o.attempt, o.unsure = l.Attempt, l.Unsure
+			o.Attempt, o.unsure = l.Attempt, l.Unsure
 			mine = append(mine, o)
 		case l.State == StateSent:
 			doubled = append(doubled, o)
@@ -251,6 +234,7 @@ func (c *chunk) lease(ctx context.Context, posts []*post) ([]*post, error) {
 			c.wait(l.NextAt)
 		}
 	}
+	c.leases = c.p.leases(c.lane, mine, asked)
 	return mine, c.duplicates(ctx, doubled)
 }
 
@@ -265,7 +249,7 @@ func (c *chunk) duplicates(ctx context.Context, posts []*post) error {
 		results[i] = Result{Draft: o.Draft, State: StateSent, Phase: notifier.PhaseSent}
 		drafts[i] = o.Draft
 	}
-	if err := c.p.cfg.Outbox.Put(ctx, results, true, nil); err != nil {
+	if err := c.p.cfg.Outbox.Put(ctx, results, nil); err != nil {
 		return fmt.Errorf("record what was sent before: %w", err)
 	}
 	if c.again {
@@ -311,7 +295,7 @@ func (c *chunk) record(ctx context.Context) (err error) {
 	}
 	for range recordTries {
 		call, cancel := context.WithTimeout(ctx, recordEach)
-		err = c.p.cfg.Outbox.Put(call, c.results, true, c.plans())
+		err = c.p.cfg.Outbox.Put(call, c.results, c.plans())
 		cancel()
 		if err == nil {
 			return nil

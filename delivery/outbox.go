@@ -21,12 +21,13 @@ type Outbox interface {
 	// asks at the same time, and whatever was lost of the keys in Redis, one has it
 	// for as long as the lease.
 	Lease(ctx context.Context, drafts []Draft, lease time.Duration) ([]Lease, error)
-	// Renew has leases last as long again from now, of those that are leased still.
-	Renew(ctx context.Context, keys []LeaseKey, lease time.Duration) error
+	// Renew has leases last as long again from now, and returns those that are nobody
+	// else's by now.
+	Renew(ctx context.Context, keys []LeaseKey, lease time.Duration) ([]notifier.DeliveryKey, error)
 	// Put stores results with their events in one transaction, and the jobs that
-	// follow. mine says that the caller has leased them; else one that somebody has
-	// leased is left alone, as one that is sent or over always is.
-	Put(ctx context.Context, results []Result, mine bool, then []notifier.PlanArgs) error
+	// follow. One that is sent or over stays so. Of one that somebody else has leased
+	// only that it was sent is stored, which is true whoever says it.
+	Put(ctx context.Context, results []Result, then []notifier.PlanArgs) error
 	// Deduplicated records that deliveries were asked for again.
 	Deduplicated(ctx context.Context, drafts []Draft) error
 	// MakeDigests queues the chunk that follows, once, and makes the digests of a chunk

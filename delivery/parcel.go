@@ -86,12 +86,15 @@ type Draft struct {
 	AddressRef string
 	// Token is that of a device, which must still be the fan's; "" for others.
 	Token string
+	// Attempt is that of the lease; 0 without one.
+	Attempt int
 }
 
 // LeaseKey names a delivery that was leased.
 type LeaseKey struct {
-	Key    notifier.DeliveryKey
-	Moment time.Time // whose day is the key's
+	Key     notifier.DeliveryKey
+	Moment  time.Time // whose day is the key's
+	Attempt int       // that it was leased for
 }
 
 // Lease is the answer to a wish to attempt a delivery.

@@ -80,6 +80,8 @@ const (
 	// Misconfigured: our key, credential, topic or a bug of ours. Nothing of this
 	// channel will go; an alarm.
 	Misconfigured Outcome = "misconfigured"
+	// NotMade is no provider's: its lease ended before the call was made.
+	NotMade Outcome = "not_made"
 )
 
 // Verdict is a provider's answer to one attempt.

@@ -30,11 +30,13 @@ type deadAddress struct {
 // attempt may have been accepted stays true whatever a later one is told but that it was
 // taken.
 func (c *chunk) settle(o *post, v Verdict) {
-	wait := max(v.RetryAfter, backoff(o.attempt))
+	wait := max(v.RetryAfter, backoff(o.Attempt))
 	c.p.cfg.Retire.Note(c.channel, v.Outcome)
 	switch v.Outcome {
 	case Accepted:
 		c.sent(o, v)
+	case NotMade:
+		c.retry(o, notifier.PhaseQueued, "", 0, o.unsure)
 	case Retry, AddressThrottled:
 		c.retry(o, notifier.PhaseQueued, v.Reason, wait, o.unsure)
 	case Unsure:

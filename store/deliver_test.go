@@ -516,11 +516,11 @@ type shaky struct {
 	away atomic.Int32
 }
 
-func (s *shaky) Put(ctx context.Context, results []delivery.Result, mine bool, then []notifier.PlanArgs) error {
-	if mine && s.away.Add(-1) >= 0 {
+func (s *shaky) Put(ctx context.Context, results []delivery.Result, then []notifier.PlanArgs) error {
+	if results[0].State == delivery.StateSent && s.away.Add(-1) >= 0 {
 		return errors.New("postgres is away")
 	}
-	return s.Store.Put(ctx, results, mine, then)
+	return s.Store.Put(ctx, results, then)
 }
 
 func TestWhatAProviderTookIsNotSentAgainThoughPostgresWasAway(t *testing.T) {

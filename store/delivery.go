@@ -78,31 +78,38 @@ func (s *Store) Lease(ctx context.Context, drafts []delivery.Draft, lease time.D
 	})
 }
 
-// Renew has leases last as long again from now, of those that are leased still.
-func (s *Store) Renew(ctx context.Context, keys []delivery.LeaseKey, lease time.Duration) error {
-	days, names := make([]time.Time, len(keys)), make([][]byte, len(keys))
+// Renew has leases last as long again from now, of those that nobody else took since.
+func (s *Store) Renew(ctx context.Context, keys []delivery.LeaseKey, lease time.Duration) ([]notifier.DeliveryKey, error) {
+	days, names, attempts := make([]time.Time, len(keys)), make([][]byte, len(keys)), make([]int, len(keys))
 	for i := range keys {
-		days[i], names[i] = dayOf(keys[i].Moment), keys[i].Key[:]
+		days[i], names[i], attempts[i] = dayOf(keys[i].Moment), keys[i].Key[:], keys[i].Attempt
 	}
-	_, err := s.pool.Exec(ctx, `
+	rows, err := s.pool.Query(ctx, `
 		UPDATE deliveries d SET next_at = a.till FROM (
 			SELECT d.day, d.key, clock_timestamp() + $3::interval AS till
-			FROM unnest($1::date[], $2::bytea[]) k (day, key) JOIN deliveries d USING (day, key)
-			WHERE d.state = 'leased' ORDER BY d.key FOR UPDATE OF d) a
-		WHERE d.day = a.day AND d.key = a.key`, days, names, lease)
-	return err
+			FROM unnest($1::date[], $2::bytea[], $4::int[]) k (day, key, attempt) JOIN deliveries d USING (day, key)
+			WHERE d.state = 'leased' AND d.attempts = k.attempt ORDER BY d.key FOR UPDATE OF d) a
+		WHERE d.day = a.day AND d.key = a.key RETURNING d.key`, days, names, lease, attempts)
+	return all(rows, err, func(row pgx.CollectableRow) (key notifier.DeliveryKey, err error) {
+		var name []byte
+		err = row.Scan(&name)
+		copy(key[:], name)
+		return key, err
+	})
 }
 
 // phasesMost is how many phases of a delivery are kept while it waits.
 const phasesMost = 20
 
-// putMine is the SQL of whether a result may be stored: what is sent or over stays.
-const putMine = `d.state = 'waiting' OR d.state = 'leased' AND ($16 OR d.next_at <= clock_timestamp())`
+// putSQL is the SQL of whether a result may be stored: what is sent or over stays, and
+// of what somebody else attempts only that it was sent is news.
+const putSQL = `d.state = 'waiting' OR d.state = 'leased' AND (
+	excluded.state = 'sent' OR excluded.attempts = d.attempts OR d.next_at <= clock_timestamp())`
 
 // Put stores results with their events, and the jobs that follow.
-func (s *Store) Put(ctx context.Context, results []delivery.Result, mine bool, then []notifier.PlanArgs) error {
+func (s *Store) Put(ctx context.Context, results []delivery.Result, then []notifier.PlanArgs) error {
 	return s.inTx(ctx, "record deliveries", func(tx pgx.Tx) error {
-		if err := put(ctx, tx, results, mine); err != nil {
+		if err := put(ctx, tx, results); err != nil {
 			return err
 		}
 		jobs := make([]river.InsertManyParams, len(then))
@@ -129,18 +136,18 @@ func (s *Store) queue(ctx context.Context, tx pgx.Tx, jobs []river.InsertManyPar
 	return err
 }
 
-func put(ctx context.Context, tx pgx.Tx, results []delivery.Result, mine bool) error {
+func put(ctx context.Context, tx pgx.Tx, results []delivery.Result) error {
 	if len(results) == 0 {
 		return nil
 	}
 	n := len(results)
 	drafts := make([]delivery.Draft, n)
 	states, nexts, phases := make([]string, n), make([]*time.Time, n), make([]string, n)
-	reasons, providers, unsure := make([]string, n), make([]string, n), make([]bool, n)
+	reasons, providers, unsure, attempts := make([]string, n), make([]string, n), make([]bool, n), make([]int, n)
 	for i := range results {
 		r := &results[i]
 		drafts[i], states[i], phases[i] = r.Draft, string(r.State), string(r.Phase)
-		reasons[i], providers[i], unsure[i] = r.Reason, r.ProviderID, r.Unsure
+		reasons[i], providers[i], unsure[i], attempts[i] = r.Reason, r.ProviderID, r.Unsure, r.Attempt
 		if r.State == delivery.StateWaiting {
 			nexts[i] = &r.NextAt
 		}
@@ -148,26 +155,27 @@ func put(ctx context.Context, tx pgx.Tx, results []delivery.Result, mine bool) e
 	_, err := tx.Exec(ctx, `
 		WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at),
 		ask AS MATERIALIZED (
-			SELECT a.*, r.state, coalesce(r.next_at, now.at) AS next_at, r.phase, r.reason, nullif(r.provider_id, '') AS provider_id, r.unsure,
+			SELECT a.*, r.state, coalesce(r.next_at, now.at) AS next_at, r.phase, r.reason, nullif(r.provider_id, '') AS provider_id, r.unsure, r.attempt,
 				jsonb_build_array(jsonb_strip_nulls(jsonb_build_object('phase', r.phase, 'at', `+stampSQL("now.at")+`, 'reason', nullif(r.reason, '')))) AS entry
 			FROM now, `+draftsSQL+`
-			JOIN unnest($11::text[], $12::timestamptz[], $13::text[], $14::text[], $15::text[], $17::bool[])
-				WITH ORDINALITY AS r (state, next_at, phase, reason, provider_id, unsure, i) ON r.i = a.i),
+			JOIN unnest($11::text[], $12::timestamptz[], $13::text[], $14::text[], $15::text[], $16::int[], $17::bool[])
+				WITH ORDINALITY AS r (state, next_at, phase, reason, provider_id, attempt, unsure, i) ON r.i = a.i),
 		put AS (
-			INSERT INTO deliveries AS d (day, key, fan_no, kind, ref, item, lane, channel, address_ref, state, next_at, unsure, provider_id, phase, phases, created_at)
-			SELECT a.day, a.key, a.fan_no, a.kind, a.ref, a.item, a.lane, a.channel, a.address_ref, a.state, a.next_at, a.unsure, a.provider_id,
+			INSERT INTO deliveries AS d (day, key, fan_no, kind, ref, item, lane, channel, address_ref, state, next_at, attempts, unsure, provider_id, phase, phases, created_at)
+			SELECT a.day, a.key, a.fan_no, a.kind, a.ref, a.item, a.lane, a.channel, a.address_ref, a.state, a.next_at, a.attempt, a.unsure, a.provider_id,
 				a.phase, a.entry, now.at
 			FROM ask a, now ORDER BY a.key
-			ON CONFLICT (day, key) DO UPDATE SET state = excluded.state, next_at = excluded.next_at, unsure = excluded.unsure,
+			ON CONFLICT (day, key) DO UPDATE SET state = excluded.state, next_at = excluded.next_at,
+				unsure = excluded.state <> 'sent' AND (excluded.unsure OR d.unsure OR d.state = 'leased' AND d.attempts <> excluded.attempts),
 				provider_id = coalesce(excluded.provider_id, d.provider_id), phase = excluded.phase,
 				phases = CASE WHEN d.phase = excluded.phase OR excluded.state = 'waiting' AND jsonb_array_length(d.phases) >= $18
 					THEN d.phases ELSE d.phases || excluded.phases END
-			WHERE `+putMine+`
+			WHERE `+putSQL+`
 			RETURNING d.*)`+
 		// A phase that it was in already is no news.
 		deliveryEvents(`(SELECT p.*, a.reason FROM put p JOIN ask a ON a.day = p.day AND a.key = p.key WHERE p.phases->-1 = a.entry->0)`,
 			"x.phase", "x.reason"),
-		append(draftArgs(drafts), states, nexts, phases, reasons, providers, mine, unsure, phasesMost)...)
+		append(draftArgs(drafts), states, nexts, phases, reasons, providers, attempts, unsure, phasesMost)...)
 	return err
 }
 
@@ -195,7 +203,7 @@ func (s *Store) Dispatch(ctx context.Context, p *delivery.Planned) error {
 		return nil
 	}
 	return s.inTx(ctx, "store a plan", func(tx pgx.Tx) error {
-		if err := put(ctx, tx, p.Results, false); err != nil {
+		if err := put(ctx, tx, p.Results); err != nil {
 			return err
 		}
 		if err := alertMessages(ctx, tx, p.Later); err != nil {

@@ -210,10 +210,10 @@ type renewing struct {
 	renewed chan struct{}
 }
 
-func (r renewing) Renew(ctx context.Context, keys []delivery.LeaseKey, lease time.Duration) error {
-	err := r.Outbox.Renew(ctx, keys, lease)
+func (r renewing) Renew(ctx context.Context, keys []delivery.LeaseKey, lease time.Duration) ([]notifier.DeliveryKey, error) {
+	kept, err := r.Outbox.Renew(ctx, keys, lease)
 	r.renewed <- struct{}{}
-	return err
+	return kept, err
 }
 
 func TestAShortLivedMessageHasNobodyElsesStepComeEarly(t *testing.T) {
