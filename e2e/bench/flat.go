@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"fanline/sim"
-	"fanline/waitlist"
 )
 
 // flatBench measures a freed seat, by strategy read, in lines of 40, 40,000 and two million.
@@ -41,144 +41,64 @@ func (f *flatBench) byRead(ctx context.Context) error {
 	return nil
 }
 
-// flatSeats are freed in each line to be counted.
-const flatSeats = 30
+// flatSeats are freed in each line to be counted, after warmSeats: those have the sessions prepare and plan their statements.
+const (
+	flatSeats = 30
+	warmSeats = 3
+)
 
-// seatCost is what one freed seat took, exactly.
-type seatCost struct{ statements, written, bytes []float64 }
+// counts compares what the report of a seat and its decision take, at the store's call, where nothing else runs: the same
+// seat in each line in turn, by the same sessions.
+func (f *flatBench) counts(ctx context.Context) (err error) {
+	c, err := f.openCounter(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close(ctx)) }()
+	costs := make([]seatCosts, len(f.lines))
+	f.progress.step()
+	for i := range warmSeats + flatSeats {
+		f.progress.at("counted seats", i, warmSeats+flatSeats)
+		for k, line := range f.lines {
+			one, err := c.seat(ctx, line, fmt.Sprintf("seat-%03d", i))
+			if err != nil {
+				return fmt.Errorf("a seat of the line of %d: %w", line.size, err)
+			}
+			if i >= warmSeats {
+				costs[k] = append(costs[k], one)
+			}
+		}
+	}
+	f.progress.at("counted seats", warmSeats+flatSeats, warmSeats+flatSeats)
+	return f.concludeCounts(costs)
+}
 
-// counts compares what the report of a seat and its decision take, at the store's call, where nothing else runs. Rows read
-// are the sum over the seats; the server knows them once the sessions have ended.
-func (f *flatBench) counts(ctx context.Context) error {
-	if _, err := f.db.Exec(ctx, `CREATE EXTENSION pg_walinspect`); err != nil {
-		return fmt.Errorf("count bytes (the server's contrib modules are needed): %w", err)
+func (f *flatBench) concludeCounts(costs []seatCosts) error {
+	for _, c := range costs {
+		if err := c.settle(); err != nil {
+			return err
+		}
 	}
-	costs := make([]seatCost, len(f.lines))
-	reads := make([]float64, len(f.lines))
-	for i, line := range f.lines {
-		before, err := f.rowsRead(ctx)
-		if err != nil {
-			return err
+	for k := 1; k < len(f.lines); k++ {
+		name := fmt.Sprintf("flat.%d.", f.lines[k].size)
+		beside := map[string]string{"bytes": fmt.Sprintf("; upkeep of pages, not counted: %s bytes in all of these seats, in the line of 40 %s",
+			figure(costs[k].upkeep()), figure(costs[0].upkeep()))}
+		for _, of := range seatFigures {
+			f.exactly(name+of.name, of.unit, costs[k].figures(of.of), costs[0].figures(of.of), beside[of.name])
 		}
-		if costs[i], err = f.countSeats(ctx, line); err != nil {
-			return err
-		}
-		after, err := f.rowsRead(ctx)
-		if err != nil {
-			return err
-		}
-		reads[i] = after - before
-	}
-	for i := 1; i < len(f.lines); i++ {
-		name := fmt.Sprintf("flat.%d", f.lines[i].size)
-		f.exactly(name+".statements", "statements", costs[i].statements, costs[0].statements)
-		f.exactly(name+".rows_written", "rows", costs[i].written, costs[0].written)
-		f.exactly(name+".bytes", "bytes", costs[i].bytes, costs[0].bytes)
-		f.exactly(name+".rows_read", "rows", reads[i:i+1], reads[:1])
 	}
 	return nil
 }
 
 // exactly reports counts of the same seats in two lines.
-func (f *flatBench) exactly(name, unit string, ours, floor []float64) {
-	p := pairs{ours, floor}
+func (f *flatBench) exactly(name, unit string, ours, floor []float64, beside string) {
 	equal := 0
 	for i := range ours {
 		if ours[i] == floor[i] {
 			equal++
 		}
 	}
-	f.report(compare(name, unit, "in a line of 40", &p, fmt.Sprintf("exactly equal in %d of %d", equal, len(ours))))
-}
-
-func (f *flatBench) countSeats(ctx context.Context, line bigLine) (c seatCost, err error) {
-	log, err := f.logStatements(ctx)
-	if err != nil {
-		return c, err
-	}
-	l, err := f.openLine(ctx, false)
-	if err != nil {
-		return c, err
-	}
-	defer l.close()
-	for i := -2; i < flatSeats; i++ { // two to warm up
-		if err := f.countSeat(ctx, l, log, line, i, &c); err != nil {
-			return c, err
-		}
-		if i < 0 {
-			c = seatCost{}
-		}
-	}
-	return c, f.logNothing(ctx)
-}
-
-func (f *flatBench) countSeat(ctx context.Context, l *line, log *sqlLog, line bigLine, i int, c *seatCost) error {
-	if _, err := log.read(); err != nil {
-		return err
-	}
-	from, err := f.written(ctx)
-	if err != nil {
-		return err
-	}
-	ref := waitlist.OpeningRef{ShowID: line.show, OpeningID: fmt.Sprintf("seat-%03d", i+100)}
-	if _, _, err := l.Record(ctx, line.show, waitlist.NewOpening{ID: ref.OpeningID, Quantity: 1, Reason: "returned"}); err != nil {
-		return err
-	}
-	made, err := l.store.DecideShow(ctx, line.no)
-	if err != nil {
-		return err
-	}
-	if made == nil || len(made.Waves) != 1 || len(made.Waves[0].Fans) != 1 {
-		return fmt.Errorf("the seat did not go to one fan of the line of %d", line.size)
-	}
-	to, err := f.written(ctx)
-	if err != nil {
-		return err
-	}
-	ss, err := log.read()
-	if err != nil {
-		return err
-	}
-	c.statements = append(c.statements, float64(len(ss)-2)) // less those of written
-	var rows, bytes float64
-	if err := f.db.QueryRow(ctx, `
-		SELECT count(*) FILTER (WHERE resource_manager = 'Heap' AND record_type !~ 'LOCK'),
-			coalesce(sum(record_length - fpi_length) FILTER (WHERE resource_manager IN ('Heap', 'Btree', 'Transaction')), 0)
-		FROM pg_get_wal_records_info($1::pg_lsn, $2::pg_lsn)`, from, to).Scan(&rows, &bytes); err != nil {
-		return err
-	}
-	c.written, c.bytes = append(c.written, rows), append(c.bytes, bytes)
-	// The next seat finds the line as this one did.
-	if err := l.CancelOpening(ctx, ref); err != nil {
-		return err
-	}
-	_, err = l.store.DecideShow(ctx, line.no)
-	return err
-}
-
-// written is where the write-ahead log ends on disk. Images of whole pages, which the first change after a checkpoint adds,
-// are not counted from it: they come by the clock.
-func (b *bench) written(ctx context.Context) (lsn string, err error) {
-	err = b.db.QueryRow(ctx, `SELECT pg_current_wal_flush_lsn()::text`).Scan(&lsn)
-	return lsn, err
-}
-
-// rowsRead is how many rows the program's sessions have read in this database, when they have ended: those found by indexes,
-// and the entries of the line's own indexes. Elsewhere the entries of rows that are gone come and go by the clock.
-func (b *bench) rowsRead(ctx context.Context) (n float64, err error) {
-	for others := 1; others > 0; {
-		if err := b.db.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity
-			WHERE datname = current_database() AND application_name = 'fanline'`).Scan(&others); err != nil {
-			return 0, err
-		}
-		if err := pause(ctx, 5*time.Millisecond); err != nil {
-			return 0, err
-		}
-	}
-	err = b.db.QueryRow(ctx, `
-		SELECT (SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables)
-			+ (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname IN ('entries', 'line_blocks', 'line_sums'))`).Scan(&n)
-	return n, err
+	f.report(compare(name, unit, "in a line of 40", &pairs{ours, floor}, fmt.Sprintf("exactly equal in %d of %d%s", equal, len(ours), beside)))
 }
 
 // frames compares the time from the report of a seat until the frame of the line's first fan, who is connected. The opening

@@ -20,11 +20,11 @@ type sqlLog struct {
 	at   int64
 }
 
-// logStatements has the sessions that are opened from now on log each statement with its time. That costs the log's line,
-// of both sides of a pair.
-func (b *bench) logStatements(ctx context.Context) (*sqlLog, error) {
+// logStatements has the sessions that are opened from now on log each statement with its time, and have further settings.
+// That costs the log's line, of both sides of a pair.
+func (b *bench) logStatements(ctx context.Context, further ...string) (*sqlLog, error) {
 	db := pgx.Identifier{b.db.Config().ConnConfig.Database}.Sanitize()
-	for _, set := range []string{"log_min_duration_statement = 0", "log_parameter_max_length = 0"} {
+	for _, set := range append([]string{"log_min_duration_statement = 0", "log_parameter_max_length = 0"}, further...) {
 		if _, err := b.db.Exec(ctx, "ALTER DATABASE "+db+" SET "+set); err != nil {
 			return nil, err
 		}
@@ -50,26 +50,36 @@ type statement struct {
 
 // read returns the statements logged since the last call.
 func (l *sqlLog) read() ([]statement, error) {
+	text, err := l.text()
+	return statements(text), err
+}
+
+// text is what was logged since the last call.
+func (l *sqlLog) text() (string, error) {
 	f, err := os.Open(l.name)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer f.Close()
 	if _, err := f.Seek(l.at, io.SeekStart); err != nil {
-		return nil, err
+		return "", err
 	}
 	raw, err := io.ReadAll(f)
 	l.at += int64(len(raw))
-	return statements(string(raw)), err
+	return string(raw), err
+}
+
+// logEntries takes a log apart: an entry goes on where a line begins with a tab.
+func logEntries(log string) []string {
+	return strings.Split(strings.ReplaceAll(log, "\n\t", "\t"), "\n")
 }
 
 var duration = regexp.MustCompile(`LOG:  duration: ([0-9.]+) ms(?:  (?:parse|bind|execute|statement) ?[^:]*: )?([\s\S]*)`)
 
-// statements takes a log apart: an entry goes on where a line begins with a tab. The times of a statement's parts are
-// added up.
+// statements are those of a log. The times of a statement's parts are added up.
 func statements(log string) []statement {
 	var all []statement
-	for _, entry := range strings.Split(strings.ReplaceAll(log, "\n\t", "\t"), "\n") {
+	for _, entry := range logEntries(log) {
 		m := duration.FindStringSubmatch(entry)
 		if m == nil {
 			continue
