@@ -72,7 +72,9 @@ func (h *Hub) dispatch(n *Notice, now time.Time, t told) {
 func (h *Hub) dispatchMessage(n *Notice, m *message, now time.Time, t told) {
 	e := pushEntry(n, m)
 	switch {
-	case n.At.After(now):
+	case n.At.After(now), !m.turn && h.sched.holds(n.FanNo, n.At):
+		// In its time, and behind what was scheduled before it: the clock is an estimate,
+		// by which what a look finds may be a moment early.
 		h.fans.schedule(e)
 	case h.sched.knows(e):
 		// It comes again just when it is asked how the turn stands.

@@ -191,7 +191,7 @@ func TestReplayGoesOverToLiveWithoutAGap(t *testing.T) {
 					select {
 					case f := <-c.frames:
 						if f.Item == nil || f.Item.Title != fmt.Sprintf("%04d", i) {
-							t.Errorf("fan %d: got %+v, want item %d", fan, f, i)
+							t.Errorf("fan %d: got %s %+v, want item %d", fan, f.Type, f.Item, i)
 							return
 						}
 					case <-time.After(20 * time.Second):

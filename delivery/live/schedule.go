@@ -20,7 +20,8 @@ type entry struct {
 	turn  TurnKey
 	watch bool // look at the turn, push nothing
 	tries int
-	index int // in the heap; -1 while it is acted on
+	index int   // in the heap; -1 while it is acted on
+	seq   int64 // in which order entries of one moment came
 }
 
 func pushEntry(n *Notice, m *message) *entry {
@@ -57,6 +58,7 @@ type schedule struct {
 
 	mu    sync.Mutex
 	heap  entries
+	seq   int64
 	byFan map[int64]map[string]*entry
 	// left is the earliest of what was left to the inbox, of fans for whom there was too much.
 	left map[int64]time.Time
@@ -93,6 +95,8 @@ func (s *schedule) add(e *entry) {
 		s.byFan[e.fanNo] = mine
 	}
 	mine[e.key] = e
+	s.seq++
+	e.seq = s.seq
 	heap.Push(&s.heap, e)
 	if e.index == 0 {
 		poke(s.ring)
@@ -130,6 +134,19 @@ func (s *schedule) knows(e *entry) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byFan[e.fanNo][e.key] != nil
+}
+
+// holds says that a push to the fan which needs no asking and is no later than at was
+// not made yet.
+func (s *schedule) holds(fanNo int64, at time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.byFan[fanNo] {
+		if !e.asks() && !e.at.After(at) {
+			return true
+		}
+	}
+	return false
 }
 
 // due takes all whose time has come off the heap, in order of time. They stay known until done or again.
@@ -186,8 +203,15 @@ func (s *schedule) len() int64 {
 // entries are a heap by time.
 type entries []*entry
 
-func (h entries) Len() int           { return len(h) }
-func (h entries) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h entries) Len() int { return len(h) }
+
+func (h entries) Less(i, j int) bool {
+	if h[i].at.Equal(h[j].at) {
+		return h[i].seq < h[j].seq
+	}
+	return h[i].at.Before(h[j].at)
+}
+
 func (h entries) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].index, h[j].index = i, j
