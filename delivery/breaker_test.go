@@ -55,7 +55,7 @@ func TestAWrongSettingOpensAtOnceAndSaysSo(t *testing.T) {
 func TestAnswersAboutAddressesNeverOpenABreaker(t *testing.T) {
 	t.Parallel()
 	b := NewBreakers(slog.New(slog.DiscardHandler))
-	for _, o := range []Outcome{Throttled, AddressThrottled, Refused, AddressDead, OtherEnvironment, OptedOut} {
+	for _, o := range []Outcome{Throttled, AddressThrottled, Refused, AddressDead, OtherEnvironment, OtherProject, OptedOut} {
 		if got := calls(b, notifier.APNs, 50, o); got != 50 {
 			t.Errorf("%s: %d of 50 calls", o, got)
 		}

@@ -56,8 +56,8 @@ type Address struct {
 // Outcome is what to do about a provider's answer.
 type Outcome string
 
-// The outcomes. Only AddressDead, OtherEnvironment and OptedOut say something
-// about the address; no other one ever retires it.
+// The outcomes. Only AddressDead, OtherEnvironment, OtherProject and OptedOut say
+// something about the address, and only the first retires it.
 const (
 	// Accepted: the provider took it. It is not delivered yet.
 	Accepted Outcome = "accepted"
@@ -75,6 +75,9 @@ const (
 	AddressDead Outcome = "address_dead"
 	// OtherEnvironment: the token may belong to APNs' other environment.
 	OtherEnvironment Outcome = "other_environment"
+	// OtherProject: the token is of another project of the provider's, by which we
+	// never reach it: not used any more until it is registered again.
+	OtherProject Outcome = "other_project"
 	// OptedOut: the owner of the address wants nothing from this sender.
 	OptedOut Outcome = "opted_out"
 	// Misconfigured: our key, credential, topic or a bug of ours. Nothing of this

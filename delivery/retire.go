@@ -48,7 +48,7 @@ type deathStep struct {
 // Note counts a verdict. Every verdict is to be noted, also the good ones: those are
 // what the bad ones are measured by. What says nothing about an address is left out.
 func (g *RetireGuard) Note(c notifier.Channel, o Outcome) {
-	dead := o == AddressDead || o == OtherEnvironment
+	dead := o == AddressDead || o == OtherEnvironment || o == OtherProject
 	if !dead && o != Accepted && o != Refused && o != OptedOut {
 		return
 	}

@@ -38,7 +38,7 @@ func (g *RetireGuard) times(n int, c notifier.Channel, o Outcome) (may int) {
 func TestASingleDeadTokenIsRetired(t *testing.T) {
 	t.Parallel()
 	g, log := guard()
-	for _, o := range []Outcome{Accepted, AddressDead, OtherEnvironment} {
+	for _, o := range []Outcome{Accepted, AddressDead, OtherEnvironment, OtherProject} {
 		if !g.noted(notifier.APNs, o) {
 			t.Errorf("%s is not believed", o)
 		}

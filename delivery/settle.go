@@ -50,7 +50,7 @@ func (c *chunk) settle(o *post, v Verdict) {
 		c.p.counts.Misconfigured.Add(1)
 		c.p.cfg.Log.Error("a provider does not accept our settings", "channel", c.channel, "reason", v.Reason)
 		c.retry(o, notifier.PhaseQueued, v.Reason, max(wait, misconfiguredRest), o.unsure)
-	case AddressDead, OtherEnvironment, OptedOut:
+	case AddressDead, OtherEnvironment, OtherProject, OptedOut:
 		c.mu.Lock()
 		c.dead = append(c.dead, deadAddress{o, v})
 		c.mu.Unlock()
@@ -130,7 +130,7 @@ func (c *chunk) retire(ctx context.Context) {
 			err = to.OptOut(ctx, c.channel, d.address.To, d.v.Sender, d.v.Reason)
 		case !believed:
 			c.p.counts.Kept.Add(1)
-		case d.v.Outcome == OtherEnvironment:
+		case d.v.Outcome == OtherEnvironment, d.v.Outcome == OtherProject:
 			err = to.UnuseDevice(ctx, d.FanNo, d.address, d.v.Reason)
 		default:
 			_, err = to.RetireAddress(ctx, d.FanNo, d.address, d.v.DeadSince, d.v.Reason)

@@ -152,7 +152,7 @@ func TestARefusedTokenIsKeptAndADeadOneIsNot(t *testing.T) {
 	t.Parallel()
 	for outcome, want := range map[delivery.Outcome]int{
 		delivery.Refused: 1, delivery.Retry: 1, delivery.Unsure: 1, delivery.Misconfigured: 1, delivery.Throttled: 1,
-		delivery.AddressThrottled: 1, delivery.AddressDead: 0,
+		delivery.AddressThrottled: 1, delivery.OtherProject: 1, delivery.AddressDead: 0,
 	} {
 		t.Run(string(outcome), func(t *testing.T) {
 			t.Parallel()
@@ -167,6 +167,25 @@ func TestARefusedTokenIsKeptAndADeadOneIsNot(t *testing.T) {
 				t.Errorf("after %s: %v, %v", outcome, devices, err)
 			}
 		})
+	}
+}
+
+func TestATokenOfAnotherProjectIsKeptAndNotUsedUntilItIsRegisteredAgain(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.stadium(waitlist.PolicyChange{})
+	token := o.device("ada", notifier.FCM, "phone")
+	o.contact("ada", "+12025550101", "")
+	o.channels[notifier.FCM].say(delivery.OtherProject)
+	o.turn("s", "o", "ada")
+	o.wantSent(notifier.SMS, "+12025550101") // at once
+	if d, err := o.store.Device(t.Context(), "ada", "phone"); err != nil || d.Used {
+		t.Errorf("the device is %+v, %v", d, err)
+	}
+	o.wantSent(notifier.FCM, token)
+	o.device("ada", notifier.FCM, "phone")
+	if d, err := o.store.Device(t.Context(), "ada", "phone"); err != nil || !d.Used {
+		t.Errorf("registered again, the device is %+v, %v", d, err)
 	}
 }
 

@@ -90,7 +90,7 @@ func classify(status int, f *failure) delivery.Outcome {
 	case "UNREGISTERED":
 		return delivery.AddressDead
 	case "SENDER_ID_MISMATCH":
-		return delivery.Refused // the token is of another project
+		return delivery.OtherProject
 	case "THIRD_PARTY_AUTH_ERROR":
 		return delivery.Misconfigured
 	case "QUOTA_EXCEEDED":

@@ -70,7 +70,7 @@ func TestEachAnswerOfFCMMeansWhatItsDetailsSay(t *testing.T) {
 		{"unregistered", providers.Answer{Status: 404, Reason: "UNREGISTERED"}, delivery.AddressDead, 0},
 		{"a bare 404", providers.Answer{Status: 404}, delivery.Misconfigured, 0},
 		{"a 404 of a proxy", providers.Answer{Status: 404, Body: "<html>"}, delivery.Misconfigured, 0},
-		{"sender mismatch", providers.Answer{Status: 403, Reason: "SENDER_ID_MISMATCH"}, delivery.Refused, 0},
+		{"sender mismatch", providers.Answer{Status: 403, Reason: "SENDER_ID_MISMATCH"}, delivery.OtherProject, 0},
 		{"APNs key", providers.Answer{Status: 401, Reason: "THIRD_PARTY_AUTH_ERROR"}, delivery.Misconfigured, 0},
 		{"quota", providers.Answer{Status: 429, Reason: "QUOTA_EXCEEDED"}, delivery.Throttled, 60 * time.Second},
 		{"quota with a time", providers.Answer{Status: 429, Reason: "QUOTA_EXCEEDED", RetryAfter: "7"}, delivery.Throttled, 7 * time.Second},
