@@ -83,7 +83,7 @@ type Admin struct {
 	records Records
 	engine  Engine
 	jobs    http.Handler
-	live    *liveBoard
+	live    *liveBoards
 	users   *Users
 	pages   *pages
 	log     *slog.Logger
@@ -137,7 +137,7 @@ func New(cfg Config) (*Admin, error) {
 	if a.pages, err = loadPages(navPages(cfg.Jobs != nil)); err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
 	}
-	a.live = newLiveBoard(a.boardHTML, a.log)
+	a.live = newLiveBoards(a.log)
 	a.guard.SetDenyHandler(http.HandlerFunc(a.crossOrigin))
 	a.route()
 	return a, nil
@@ -159,7 +159,10 @@ func (a *Admin) route() {
 	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, &refusal{http.StatusMethodNotAllowed, "This page cannot do that."})
 	})
-	r.Get("/live", a.page(a.stream)) // which no time bounds, and which looks at the session itself
+	// Streams, which no time bounds, and which look at the session themselves.
+	r.Get("/live", a.page(a.streamOverview))
+	r.Get("/shows/{show}/live", a.page(a.streamShow))
+	r.Get("/shows/{show}/openings/{opening}/live", a.page(a.streamOpening))
 	r.With(a.staffOnly).Get("/shows/{show}/line.csv", a.page(a.exportLine))
 	r.Group(func(r chi.Router) {
 		r.Use(a.bounded)

@@ -15,11 +15,17 @@ import (
 	"fanline/waitlist"
 )
 
-// watch opens a stream, which is to answer.
+// watch opens the overview's stream.
 func (b *browser) watch() *watched {
+	b.w.t.Helper()
+	return b.watchAt("/admin/live")
+}
+
+// watchAt opens a page's stream, which is to answer.
+func (b *browser) watchAt(path string) *watched {
 	t := b.w.t
 	t.Helper()
-	res, err := b.http.Do(b.request(http.MethodGet, "/admin/live", nil))
+	res, err := b.http.Do(b.request(http.MethodGet, path, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +70,7 @@ func (w *watched) part(part, text string) {
 		if name == "" {
 			w.t.Fatalf("the stream ended before %s said %q", part, text)
 		}
-		if name == "part" && strings.HasPrefix(data, part+" ") && strings.Contains(data, text) {
+		if name == "part" && strings.HasPrefix(data, part+"\n") && strings.Contains(data, text) {
 			return
 		}
 	}
@@ -134,17 +140,18 @@ func TestWatchingKeepsNoSessionAlive(t *testing.T) {
 func TestStopEndsEveryStreamAndTakesNoNewOne(t *testing.T) {
 	t.Parallel()
 	var reads atomic.Int64
-	l := newLiveBoard(func(context.Context) (parts, error) { reads.Add(1); return parts{"a": "b"}, nil }, nil)
+	l := newLiveBoards(nil)
+	read := func(context.Context) (parts, error) { reads.Add(1); return parts{"a": "b"}, nil }
 	l.every = time.Hour
 	var viewers []*viewer
 	for range liveMost {
-		v, err := l.join()
+		v, err := l.join("/page", read)
 		if err != nil {
 			t.Fatal(err)
 		}
 		viewers = append(viewers, v)
 	}
-	if _, err := l.join(); err == nil {
+	if _, err := l.join("/page", read); err == nil {
 		t.Error("there is no bound to the streams")
 	}
 	for _, v := range viewers {
@@ -158,11 +165,11 @@ func TestStopEndsEveryStreamAndTakesNoNewOne(t *testing.T) {
 	}
 	l.stop()
 	l.stop()
-	if _, err := l.join(); err == nil {
+	if _, err := l.join("/page", read); err == nil {
 		t.Error("a stream was taken after the stop")
 	}
-	if len(l.viewers) != 0 {
-		t.Errorf("%d viewers are left", len(l.viewers))
+	if l.viewers != 0 || len(l.boards) != 0 {
+		t.Errorf("%d viewers and %d pages are left", l.viewers, len(l.boards))
 	}
 }
 

@@ -154,13 +154,20 @@ func (a *Admin) withOpening(r *http.Request, v *view) (*openingPage, error) {
 	if waitlist.CheckID("opening", id) != nil {
 		return nil, waitlist.Refuse(waitlist.NotFound, "There is no such opening.")
 	}
-	o, err := a.line.Opening(r.Context(), waitlist.OpeningRef{ShowID: v.Show.ID, OpeningID: id})
+	body, err := a.readOpening(r.Context(), v, id)
+	if err == nil {
+		body.Typed = r.PostForm.Get("reason")
+	}
+	return body, err
+}
+
+func (a *Admin) readOpening(ctx context.Context, v *view, id string) (*openingPage, error) {
+	o, err := a.line.Opening(ctx, waitlist.OpeningRef{ShowID: v.Show.ID, OpeningID: id})
 	if err != nil {
 		return nil, err
 	}
 	return &openingPage{
 		openingRow: rowOf(o, v.Zone()), Hold: lasting(o.Hold), Window: lasting(o.Window), PerSeat: milli(o.FansPerSeat),
-		Typed: r.PostForm.Get("reason"),
 	}, nil
 }
 
@@ -170,53 +177,101 @@ func (a *Admin) opening(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if body.Seats, err = a.records.Seats(r.Context(), body.No, seatsShown); err != nil {
+	before := int(min(number(r, "before"), 1<<31-1))
+	waves, err := a.readWaves(r.Context(), v, body, before)
+	if err != nil {
 		return err
 	}
-	if n := len(body.Seats); n > 0 {
-		body.MoreSeats = body.Quantity - n
-	}
-	if err := a.fillWaves(r, v, body); err != nil {
+	if err := a.fillOpening(r.Context(), v, body, waves); err != nil {
 		return err
+	}
+	if body.First = before == 0; body.First { // earlier waves are over
+		v.Live = link("shows", v.Show.ID, "openings", body.ID, "live")
 	}
 	v.Title, v.Body = body.ID+" · "+v.Show.Name, body
 	return a.render(w, r, "opening", v)
 }
 
-func (a *Admin) fillWaves(r *http.Request, v *view, body *openingPage) error {
-	before := int(min(number(r, "before"), 1<<31-1))
-	body.First = before == 0
-	ref := waitlist.OpeningRef{ShowID: v.Show.ID, OpeningID: body.ID}
-	waves, err := a.line.WaveReports(r.Context(), ref, before, wavesPerPage+1)
-	if err != nil {
+// openingParts are the parts of an opening's page that its stream renews, by their
+// templates.
+var openingParts = []string{"heading", "state", "seats", "waves"}
+
+// streamOpening is the stream of an opening's page.
+func (a *Admin) streamOpening(w http.ResponseWriter, r *http.Request) error {
+	return a.stream(w, r, a.liveOpening(param(r, "show"), param(r, "opening")))
+}
+
+// liveOpening reads an opening's page for its streams. Whom a wave told and skipped,
+// which costs most, does not change: it is read when there is another wave.
+func (a *Admin) liveOpening(show, opening string) liveRead {
+	var waves []waitlist.WaveReport
+	known := -1
+	return func(ctx context.Context) (parts, error) {
+		s, err := a.readShow(ctx, show)
+		if err != nil {
+			return nil, err
+		}
+		v := &view{Show: &s}
+		body, err := a.readOpening(ctx, v, opening)
+		if err != nil {
+			return nil, err
+		}
+		if body.Waves != known {
+			if waves, err = a.readWaves(ctx, v, body, 0); err != nil {
+				return nil, err
+			}
+			known = body.Waves
+		}
+		if err := a.fillOpening(ctx, v, body, waves); err != nil {
+			return nil, err
+		}
+		body.First, v.Body = true, body
+		return a.renderParts("opening", openingParts, v)
+	}
+}
+
+// readWaves reads a page of an opening's waves, and one more if there is one.
+func (a *Admin) readWaves(ctx context.Context, v *view, body *openingPage, before int) ([]waitlist.WaveReport, error) {
+	return a.line.WaveReports(ctx, waitlist.OpeningRef{ShowID: v.Show.ID, OpeningID: body.ID}, before, wavesPerPage+1)
+}
+
+// fillOpening says how the seats and the turns of the waves stand.
+func (a *Admin) fillOpening(ctx context.Context, v *view, body *openingPage, waves []waitlist.WaveReport) (err error) {
+	if body.Seats, err = a.records.Seats(ctx, body.No, seatsShown); err != nil {
 		return err
+	}
+	if n := len(body.Seats); n > 0 {
+		body.MoreSeats = body.Quantity - n
 	}
 	waves, more := limited(waves, wavesPerPage)
 	plain := make([]waitlist.Wave, len(waves))
 	for i := range waves {
 		plain[i] = waves[i].Wave
 	}
-	ends, err := a.records.WaveEnds(r.Context(), &body.Opening, plain)
+	ends, err := a.records.WaveEnds(ctx, &body.Opening, plain)
 	if err != nil {
 		return err
 	}
-	zone := v.Zone()
-	for _, x := range waves {
-		row := waveRow{
-			N: x.N, Decided: exact(x.DecidedAt, zone), Fans: x.Size, From: x.FromPlace, To: x.ToPlace,
-			Skipped: skippedWords(x.Skipped), Ends: endsOf(ends[x.N]),
-		}
-		row.Shares = sharesOf(row.Ends)
-		if x.Size > 0 {
-			row.Opens, row.Closes = exact(x.OpensAt, zone), exact(x.ClosesAt, zone)
-		}
-		body.WaveRows = append(body.WaveRows, row)
+	for i := range waves {
+		body.WaveRows = append(body.WaveRows, waveRowOf(&waves[i], ends[waves[i].N], v.Zone()))
 	}
 	if more {
 		q := url.Values{"before": {strconv.Itoa(waves[len(waves)-1].N)}}
 		body.Next = link("shows", v.Show.ID, "openings", body.ID) + "?" + q.Encode()
 	}
 	return nil
+}
+
+func waveRowOf(x *waitlist.WaveReport, ends waitlist.WaveEnds, zone *time.Location) waveRow {
+	row := waveRow{
+		N: x.N, Decided: exact(x.DecidedAt, zone), Fans: x.Size, From: x.FromPlace, To: x.ToPlace,
+		Skipped: skippedWords(x.Skipped), Ends: endsOf(ends),
+	}
+	row.Shares = sharesOf(row.Ends)
+	if x.Size > 0 {
+		row.Opens, row.Closes = exact(x.OpensAt, zone), exact(x.ClosesAt, zone)
+	}
+	return row
 }
 
 // cancelForm asks whether to cancel an opening, and why.

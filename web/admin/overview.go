@@ -1,10 +1,8 @@
 package admin
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"html/template"
 	"net/http"
 	"strings"
 	"time"
@@ -33,25 +31,13 @@ type board struct {
 // own id.
 var boardParts = []string{"shows", "lanes", "providers", "instances"}
 
-// overviewPage is the parts as the streams send them, so that a browser knows what it
-// has.
-type overviewPage struct {
-	Parts    map[string]template.HTML
-	Versions map[string]string
-	Known    bool
-}
-
 // overview is the first page.
 func (a *Admin) overview(w http.ResponseWriter, r *http.Request) error {
-	made, err := a.boardHTML(r.Context())
+	b, err := a.readBoard(r.Context())
 	if err != nil {
 		return err
 	}
-	body := overviewPage{Parts: map[string]template.HTML{}, Versions: map[string]string{}, Known: a.engine != nil}
-	for name, text := range made {
-		body.Parts[name], body.Versions[name] = template.HTML(text), version(text) // made by our own templates
-	}
-	return a.render(w, r, "overview", &view{Title: "Overview", Nav: "overview", Body: body})
+	return a.render(w, r, "overview", &view{Title: "Overview", Nav: "overview", Live: link("live"), Body: b})
 }
 
 // readBoard fails only when nothing can be known any more in time.
@@ -87,15 +73,7 @@ func (a *Admin) boardHTML(ctx context.Context) (parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := parts{}
-	for _, name := range boardParts {
-		var text bytes.Buffer
-		if err := a.pages.byName["overview"].ExecuteTemplate(&text, "part-"+name, b); err != nil {
-			return nil, fmt.Errorf("render the part %s: %w", name, err)
-		}
-		out[name] = text.String()
-	}
-	return out, nil
+	return a.renderParts("overview", boardParts, &view{Body: b})
 }
 
 type showCard struct {

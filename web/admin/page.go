@@ -21,6 +21,7 @@ type view struct {
 	Error  string // what was not
 	Show   *waitlist.Show
 	Tab    string // of the show
+	Live   string // where its stream is; "": it has none
 	Body   any
 
 	Who  string
@@ -123,6 +124,20 @@ func (a *Admin) render(w http.ResponseWriter, r *http.Request, name string, v *v
 	w.WriteHeader(v.Status)
 	_, _ = w.Write(b.Bytes()) // the browser may be gone
 	return nil
+}
+
+// renderParts renders pieces of a page alone, each by its template of the name "part-" and
+// the piece's.
+func (a *Admin) renderParts(page string, names []string, v *view) (parts, error) {
+	out := parts{}
+	for _, name := range names {
+		var b bytes.Buffer
+		if err := a.pages.byName[page].ExecuteTemplate(&b, "part-"+name, v); err != nil {
+			return nil, fmt.Errorf("render the part %s of %s: %w", name, page, err)
+		}
+		out[name] = b.String()
+	}
+	return out, nil
 }
 
 // zoneOf is the show's zone, or UTC where this machine does not know it.

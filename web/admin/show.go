@@ -103,21 +103,68 @@ func (a *Admin) showPage(w http.ResponseWriter, r *http.Request, failed error) e
 	if err := v.failed(failed); err != nil {
 		return err
 	}
-	body := showPage{
-		Starts: day(v.Show.StartsAt, v.Zone()), Sales: salesWords(v.Show, time.Now(), v.Zone()),
-		Status: statusOf(v.Show), Badges: policyWords(v.Show), Reason: r.PostForm.Get("reason"),
-	}
-	p, err := a.records.Picture(r.Context(), v.Show.ID)
+	rush, err := a.rush(r.Context(), v.Show)
 	if err != nil {
 		return err
 	}
-	body.Picture, body.SeatsLeft = draw(v.Show, &p), p.SeatsFree+p.SeatsHeld
-	if err := a.fillTimes(r, v, &body); err != nil {
+	body, err := a.readShowPage(r.Context(), v, &rush)
+	if err != nil {
 		return err
 	}
-	body.Next = nextInLine(p.Front, showNext)
-	v.Title, v.Body = v.Show.Name, body
+	body.Reason = r.PostForm.Get("reason")
+	v.Title, v.Live, v.Body = v.Show.Name, link("shows", v.Show.ID, "live"), body
 	return a.render(w, r, "show", v)
+}
+
+// showParts are the parts of a show's page that its stream renews, by their templates.
+var showParts = []string{"acts", "state", "line", "openings", "next", "rush"}
+
+// streamShow is the stream of a show's page.
+func (a *Admin) streamShow(w http.ResponseWriter, r *http.Request) error {
+	return a.stream(w, r, a.liveShow(param(r, "show")))
+}
+
+// liveShow reads a show's page for its streams. The plot, whose steps are longer than
+// the page's, is read once a step.
+func (a *Admin) liveShow(id string) liveRead {
+	var rush waitlist.Rush
+	var read time.Time
+	return func(ctx context.Context) (parts, error) {
+		show, err := a.readShow(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if time.Since(read) >= plotStep {
+			if rush, err = a.rush(ctx, &show); err != nil {
+				return nil, err
+			}
+			read = time.Now()
+		}
+		v := &view{Show: &show}
+		if v.Body, err = a.readShowPage(ctx, v, &rush); err != nil {
+			return nil, err
+		}
+		return a.renderParts("show", showParts, v)
+	}
+}
+
+func (a *Admin) readShowPage(ctx context.Context, v *view, rush *waitlist.Rush) (*showPage, error) {
+	p, err := a.records.Picture(ctx, v.Show.ID)
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.records.Timeline(ctx, v.Show.No, trackMost)
+	if err != nil {
+		return nil, err
+	}
+	body := &showPage{
+		Starts: day(v.Show.StartsAt, v.Zone()), Sales: salesWords(v.Show, time.Now(), v.Zone()),
+		Status: statusOf(v.Show), Badges: policyWords(v.Show), SeatsLeft: p.SeatsFree + p.SeatsHeld,
+		Picture: draw(v.Show, &p), Timeline: drawTimeline(&t, v.Zone()), Next: nextInLine(p.Front, showNext),
+		Plot: drawPlot(rush, v.Show.Policy.ReleasePerS, v.Zone()),
+	}
+	body.Picture.landWaves(&t)
+	return body, nil
 }
 
 // salesWords says when sales close.
@@ -132,20 +179,8 @@ func salesWords(s *waitlist.Show, now time.Time, zone *time.Location) string {
 	return "sales close " + day(at, zone) + ", in " + roughly(at.Sub(now))
 }
 
-// fillTimes draws what happened lately.
-func (a *Admin) fillTimes(r *http.Request, v *view, body *showPage) error {
-	t, err := a.records.Timeline(r.Context(), v.Show.No, trackMost)
-	if err != nil {
-		return err
-	}
-	rush, err := a.records.Rush(r.Context(), v.Show.No, plotStep, plotSteps)
-	if err != nil {
-		return err
-	}
-	body.Timeline = drawTimeline(&t, v.Zone())
-	body.Picture.landWaves(&t)
-	body.Plot = drawPlot(&rush, v.Show.Policy.ReleasePerS, v.Zone())
-	return nil
+func (a *Admin) rush(ctx context.Context, show *waitlist.Show) (waitlist.Rush, error) {
+	return a.records.Rush(ctx, show.No, plotStep, plotSteps)
 }
 
 // nextInLine are the first active ones of the front.

@@ -121,7 +121,7 @@ func (w *world) stageLanes() {
 	w.sql(`
 		INSERT INTO river_job (state, queue, kind, args, max_attempts, scheduled_at, finalized_at)
 		SELECT x.state::river_job_state, x.queue, 'send', '{}', 25, now() - x.age * interval '1 second', CASE WHEN x.state = 'completed' THEN now() END
-		FROM (VALUES ('available', 'turns_apns', 340, 1), ('available', 'turns_fcm', 4200, 48), ('running', 'turns_apns', 4, 1),
+		FROM (VALUES ('available', 'turns_apns', 340, 8), ('available', 'turns_fcm', 4200, 48), ('running', 'turns_apns', 4, 1),
 			('completed', 'turns_apns', 380, 1), ('completed', 'lane_turns', 22, 1), ('running', 'lane_turns', 1, 0), ('retryable', 'bulk_email', 12, -60)) x (state, queue, n, age)
 		CROSS JOIN LATERAL generate_series(1, x.n)`)
 }

@@ -1,18 +1,17 @@
 // Draws the plot of claims against the pace anew with uPlot, so that one can point at a moment and read it. What it
-// shows is in the picture that the server drew, which stays where there is no script.
-for (const box of document.querySelectorAll("[data-plot]")) {
-  const { from, step, turns, claims, pace, zone } = JSON.parse(box.dataset.plot);
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const times = turns.map((_, i) => from + i * step);
+// shows is in the picture that the server drew, which stays where there is no script. A plot whose figures change is
+// drawn again (live.js).
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const axis = () => ({ stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" });
+const height = 150;
+
+function optionsOf({ from, step, turns, claims, pace, zone }, width, said) {
   const most = Math.max(...turns, ...claims);
   const near = pace <= 4 * 1.15 * most;
   const clock = new Intl.DateTimeFormat("en-GB", { timeZone: zone, hour: "2-digit", minute: "2-digit", second: "2-digit" });
-  const axis = () => ({ stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" });
-  const said = document.createElement("p");
-  said.className = "note said";
   const rate = (n) => (n / step).toLocaleString("en", { maximumFractionDigits: 2 });
-  const options = () => ({
-    width: box.clientWidth, height: 150, legend: { show: false }, cursor: { y: false, drag: { x: false } },
+  return {
+    width, height, legend: { show: false }, cursor: { y: false, drag: { x: false } },
     scales: { x: { time: true }, y: { range: [0, Math.max(most * 1.15, near ? pace * 1.1 : 0) / step] } },
     axes: [
       { ...axis(), size: 24, space: 70, values: (_, list) => list.map((t) => clock.format(t * 1000).slice(0, 5)) },
@@ -27,19 +26,42 @@ for (const box of document.querySelectorAll("[data-plot]")) {
     hooks: {
       setCursor: [(u) => {
         const i = u.cursor.idx ?? turns.length - 1;
-        said.textContent = `${clock.format(times[i] * 1000)}: ${rate(turns[i])} turns and ${rate(claims[i])} claims a second`;
+        said.textContent = `${clock.format((from + i * step) * 1000)}: ${rate(turns[i])} turns and ${rate(claims[i])} claims a second`;
       }],
     },
-  });
-  const data = [times, turns.map((n) => n / step), claims.map((n) => n / step), turns.map(() => pace / step)];
-  let plot;
-  const draw = () => {
-    plot?.destroy();
-    box.replaceChildren();
-    plot = new uPlot(options(), data, box);
   };
-  draw();
-  box.after(said);
-  new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: 150 })).observe(box);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 }
+
+const drawn = new Map(); // the plot of each box, and the figures that it shows
+const widths = new ResizeObserver((boxes) => boxes.forEach(({ target }) => drawn.get(target)?.plot.setSize({ width: target.clientWidth, height })));
+
+function draw(box) {
+  const figures = JSON.parse(box.dataset.plot);
+  const perSecond = (list) => list.map((n) => n / figures.step);
+  const data = [figures.turns.map((_, i) => figures.from + i * figures.step), perSecond(figures.turns), perSecond(figures.claims), figures.turns.map(() => figures.pace / figures.step)];
+  const said = document.createElement("p");
+  said.className = "note said";
+  drawn.get(box)?.plot.destroy();
+  box.replaceChildren();
+  drawn.set(box, { plot: new uPlot(optionsOf(figures, box.clientWidth, said), data, box), figures: box.dataset.plot });
+  box.append(said);
+  widths.observe(box);
+}
+
+function drawAll() {
+  for (const [box, { plot }] of drawn) {
+    if (!box.isConnected) {
+      plot.destroy();
+      widths.unobserve(box);
+      drawn.delete(box);
+    }
+  }
+  for (const box of document.querySelectorAll("[data-plot]")) {
+    if (drawn.get(box)?.figures !== box.dataset.plot) draw(box);
+  }
+}
+
+drawAll();
+const rush = document.getElementById("part-rush");
+if (rush) new MutationObserver(drawAll).observe(rush, { subtree: true, childList: true, attributeFilter: ["data-plot"] });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawn.forEach((_, box) => draw(box)));
