@@ -101,6 +101,20 @@ func TestARefusedCallLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+func TestACallMayTakeThousands(t *testing.T) {
+	t.Parallel()
+	c := client(t, storetest.Redis(t))
+	l := limiter(t, c, 1)
+	for _, want := range []int{1, 500, 1750, 749, 0} { // of a limit of 3,000
+		if n, _, err := l.Take(t.Context(), "x", hour(3000), max(want, 1)); n != want || err != nil {
+			t.Fatalf("got %d of %d, %v", n, want, err)
+		}
+	}
+	if kept, err := c.ZCard(t.Context(), "fanline:limit:{x}").Result(); kept != 3000 || err != nil {
+		t.Errorf("%d permits are kept, not 3,000 (%v)", kept, err)
+	}
+}
+
 func TestALoweredLimitHoldsUntilEnoughHaveLeft(t *testing.T) {
 	t.Parallel()
 	c := client(t, storetest.Redis(t))

@@ -18,8 +18,15 @@ if over >= 0 then
 end
 local granted = math.min(n, -over)
 local score = string.format('%.0f', now)
+-- Many rows a command: one each takes twice as long. Lua passes some thousands of values at most.
+local rows = {}
 for i = 1, granted do
-    redis.call('ZADD', KEYS[1], score, ARGV[4] .. ':' .. i)
+    rows[#rows + 1] = score
+    rows[#rows + 1] = ARGV[4] .. ':' .. i
+    if #rows == 1000 or i == granted then
+        redis.call('ZADD', KEYS[1], unpack(rows))
+        rows = {}
+    end
 end
 redis.call('PEXPIRE', KEYS[1], math.ceil(window / 1000))
 return {granted, 0}
