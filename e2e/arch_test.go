@@ -46,7 +46,7 @@ var places = []place{
 	{path: "sim", subtree: true},
 	{path: "e2e", subtree: true, may: []string{"sim", "store/embedded", "store/storetest"}},
 	// Some figures are taken at the store's call, below HTTP, beside the same statements by hand.
-	{path: "e2e/bench", may: []string{"sim", "store", "waitlist", "ratelimit"}},
+	{path: "e2e/bench", may: []string{"sim", "store", "waitlist", "notifier", "ratelimit"}},
 }
 
 // listed is what the test reads of `go list -json`.

@@ -21,6 +21,7 @@ type waveBench struct {
 	line  *line
 	log   *sqlLog
 	shows int
+	own   bool // each show has fans of its own, not the same as the others
 }
 
 func waveWrite(ctx context.Context, b *bench) (err error) {
@@ -103,12 +104,15 @@ func (w *waveBench) pair(ctx context.Context, f *waveFigures) error {
 // decide makes a line and an opening for all of it, and times the decision.
 func (w *waveBench) decide(ctx context.Context, size int, by waitlist.Strategy, c *cost) (opening int64, ms float64, ss []statement, err error) {
 	w.shows++
-	show := fmt.Sprintf("show-%d", w.shows)
+	show, fans := w.show(), "fan"
+	if w.own {
+		fans = show
+	}
 	no, err := w.line.put(ctx, show, fmt.Sprintf(`{"release_per_s": 10000, "strategy": %q}`, by))
 	if err != nil {
 		return 0, 0, nil, err
 	}
-	if err := w.line.fill(ctx, show, "fan", size); err != nil {
+	if err := w.line.fill(ctx, show, fans, size); err != nil {
 		return 0, 0, nil, err
 	}
 	o, _, err := w.line.Record(ctx, show, waitlist.NewOpening{ID: "o", Quantity: size, Reason: "new_inventory"})
@@ -134,6 +138,9 @@ func (w *waveBench) decide(ctx context.Context, size int, by waitlist.Strategy, 
 	ss, err = w.log.read()
 	return o.No, ms, ss, err
 }
+
+// show is the one that decide made last.
+func (w *waveBench) show() string { return fmt.Sprintf("show-%d", w.shows) }
 
 // byHand writes the same inbox rows into a table with the same indexes, in a transaction of its own. It returns the
 // milliseconds of the statement and of the whole.
