@@ -44,13 +44,13 @@ func explain(q asked) answer {
 	case waitlist.Behind:
 		return answer{waitlist.SpotWaiting, "Not told yet", q.behind()}
 	case waitlist.TierMismatch:
-		return answer{waitlist.SpotSkipped, "Passed over", q.tier() + kept}
+		return answer{waitlist.SpotSkipped, "Skipped", q.tier() + kept}
 	case waitlist.PartyTooBig:
-		return answer{waitlist.SpotSkipped, "Passed over", q.party() + kept}
+		return answer{waitlist.SpotSkipped, "Skipped", q.party() + kept}
 	case waitlist.Busy:
-		return answer{waitlist.SpotSkipped, "Passed over", "They had another turn, or held seats, at this show just then." + kept}
+		return answer{waitlist.SpotSkipped, "Skipped", "They had another turn, or held seats, at this show just then." + kept}
 	case waitlist.IsDormant:
-		return answer{waitlist.SpotDormant, "Passed over", "They are dormant: they missed too many turns in a row. " +
+		return answer{waitlist.SpotDormant, "Skipped", "They are dormant: they missed too many turns in a row. " +
 			"They keep their place and wake as soon as they open the app or answer."}
 	case waitlist.QuietHours:
 		return answer{waitlist.SpotWaiting, "Not told yet", "It is quiet time" + q.quiet() + "; nobody gets a turn until it ends."}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -92,6 +93,8 @@ func number(r *http.Request, name string) int64 {
 type openingPage struct {
 	openingRow
 	Hold, Window, PerSeat string
+	SeatKinds             []legend // how the seats stand
+	SeatShares            []bar    // the same, drawn
 	Seats                 []waitlist.Seat
 	MoreSeats             int
 	WaveRows              []waveRow
@@ -145,6 +148,16 @@ func sharesOf(ends []legend) []bar {
 	return bars
 }
 
+// seatsOf is how an opening's seats stand, each with the colour of its state.
+func seatsOf(o *openingRow) []legend {
+	free := legend{waitlist.SpotOpen, o.freeWord(), o.Free}
+	if o.State != waitlist.OpeningOpen {
+		free.Shows = waitlist.SpotGone
+	}
+	list := []legend{{waitlist.SpotBought, "bought", o.Confirmed}, {waitlist.SpotHolding, "held", o.Held}, free}
+	return slices.DeleteFunc(list, func(x legend) bool { return x.N == 0 })
+}
+
 // withOpening reads the show and the opening of the path.
 func (a *Admin) withOpening(r *http.Request, v *view) (*openingPage, error) {
 	if err := a.withShow(r, v); err != nil {
@@ -166,9 +179,12 @@ func (a *Admin) readOpening(ctx context.Context, v *view, id string) (*openingPa
 	if err != nil {
 		return nil, err
 	}
-	return &openingPage{
+	p := &openingPage{
 		openingRow: rowOf(o, v.Zone()), Hold: lasting(o.Hold), Window: lasting(o.Window), PerSeat: milli(o.FansPerSeat),
-	}, nil
+	}
+	p.SeatKinds = seatsOf(&p.openingRow)
+	p.SeatShares = sharesOf(p.SeatKinds)
+	return p, nil
 }
 
 func (a *Admin) opening(w http.ResponseWriter, r *http.Request) error {
@@ -253,7 +269,7 @@ func (a *Admin) fillOpening(ctx context.Context, v *view, body *openingPage, wav
 		return err
 	}
 	for i := range waves {
-		body.WaveRows = append(body.WaveRows, waveRowOf(&waves[i], ends[waves[i].N], v.Zone()))
+		body.WaveRows = append(body.WaveRows, waveRowOf(&waves[i], ends[waves[i].N], v.Zone(), body.RecordedAt))
 	}
 	if more {
 		q := url.Values{"before": {strconv.Itoa(waves[len(waves)-1].N)}}
@@ -262,14 +278,15 @@ func (a *Admin) fillOpening(ctx context.Context, v *view, body *openingPage, wav
 	return nil
 }
 
-func waveRowOf(x *waitlist.WaveReport, ends waitlist.WaveEnds, zone *time.Location) waveRow {
+// waveRowOf writes the times of the day the opening was recorded without their date.
+func waveRowOf(x *waitlist.WaveReport, ends waitlist.WaveEnds, zone *time.Location, recorded time.Time) waveRow {
 	row := waveRow{
-		N: x.N, Decided: exact(x.DecidedAt, zone), Fans: x.Size, From: x.FromPlace, To: x.ToPlace,
+		N: x.N, Decided: exactOn(recorded, x.DecidedAt, zone), Fans: x.Size, From: x.FromPlace, To: x.ToPlace,
 		Skipped: skippedWords(x.Skipped), Ends: endsOf(ends),
 	}
 	row.Shares = sharesOf(row.Ends)
 	if x.Size > 0 {
-		row.Opens, row.Closes = exact(x.OpensAt, zone), exact(x.ClosesAt, zone)
+		row.Opens, row.Closes = exactOn(recorded, x.OpensAt, zone), exactOn(recorded, x.ClosesAt, zone)
 	}
 	return row
 }

@@ -100,7 +100,7 @@ func TestAFanReadsWhyTheyWereNotTold(t *testing.T) {
 	w.buy("club", "o1", "one")
 	w.decide()
 	b := w.staff("kim")
-	b.get("/admin/shows/club/fans/four").says("Passed over", "They want 4 seats together")
+	b.get("/admin/shows/club/fans/four").says("Skipped", "They want 4 seats together")
 	b.get("/admin/shows/club/fans/one").says("They took it and bought.", "They are not in line any more")
 	b.get("/admin/shows/club/fans/two").says("Every seat was taken before it came to them.")
 	b.get("/admin/shows/club/openings/o1").says("returned", "1 needs more seats together than were left", "filled")

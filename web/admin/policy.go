@@ -251,7 +251,7 @@ func effects(s *waitlist.Show, p waitlist.Policy) []string {
 	case p.MaxMissed == 0:
 		list = append(list, "Fans who miss turns are asked again and again, however many they miss.")
 	default:
-		list = append(list, "A fan who misses "+plural(p.MaxMissed, "turn", "turns")+" in a row is passed over until they act again.")
+		list = append(list, "A fan who misses "+plural(p.MaxMissed, "turn", "turns")+" in a row is dormant, which means skipped, until they act again.")
 	}
 	if q := p.QuietHours; q != nil && q.From != q.To {
 		list = append(list, "No turn opens from "+q.From+" to "+q.To+" ("+q.Zone+").")

@@ -86,7 +86,7 @@ type showPage struct {
 	Timeline      *timeline
 	Plot          plot
 	SeatsLeft     int64
-	Next          []waitlist.Entry
+	Next          []nextRow
 	Reason        string // as typed
 }
 
@@ -183,12 +183,25 @@ func (a *Admin) rush(ctx context.Context, show *waitlist.Show) (waitlist.Rush, e
 	return a.records.Rush(ctx, show.No, plotStep, plotSteps)
 }
 
+// nextRow is one of the first in line. Now is how they stand, if they do not just wait.
+type nextRow struct {
+	waitlist.Spot
+	Now string
+}
+
 // nextInLine are the first active ones of the front.
-func nextInLine(front []waitlist.Spot, n int) []waitlist.Entry {
-	var next []waitlist.Entry
+func nextInLine(front []waitlist.Spot, n int) []nextRow {
+	var next []nextRow
 	for i := range front {
-		if e := front[i].Entry; e.Active() && len(next) < n {
-			next = append(next, e)
+		if len(next) == n {
+			break
+		}
+		row := nextRow{Spot: front[i]}
+		if row.Shows != waitlist.SpotWaiting {
+			row.Now = spotName(row.Shows)
+		}
+		if row.Active() {
+			next = append(next, row)
 		}
 	}
 	return next

@@ -87,6 +87,14 @@ func exact(t time.Time, zone *time.Location) string {
 	return t.In(zone).Format("2 Jan 2006, 15:04:05.000")
 }
 
+// exactOn is exact, without the date where that is the date of another time.
+func exactOn(other, t time.Time, zone *time.Location) string {
+	if other, t = other.In(zone), t.In(zone); other.YearDay() == t.YearDay() && other.Year() == t.Year() {
+		return t.Format("15:04:05.000")
+	}
+	return exact(t, zone)
+}
+
 // changeWords is what happened to an entry, from the word in its log.
 func changeWords(c waitlist.Change) string {
 	switch c.What {
