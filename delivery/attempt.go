@@ -11,8 +11,15 @@ import (
 	"fanline/notifier"
 )
 
-// tellEvery is how often Redis is told what was accepted.
-const tellEvery = 50 * time.Millisecond
+const (
+	// tellEvery is how often Redis is told what was accepted.
+	tellEvery = 50 * time.Millisecond
+	// recordEvery is how often Postgres is, in a chunk that takes longer; where Redis is
+	// away, as often as that would be.
+	recordEvery = time.Second
+	// lookEvery is how often what waits for its attempt is looked at again.
+	lookEvery = time.Second
+)
 
 // attempt makes the attempts, many at a time, and begins none after until. What it
 // could not begin waits.
@@ -33,9 +40,10 @@ func (c *chunk) attempt(ctx context.Context, posts []*post, until time.Time) {
 	leases, release := context.WithCancel(context.WithoutCancel(ctx))
 	defer release()
 	keep.Go(func() { c.keepTold(over) })
+	keep.Go(func() { c.keepRecorded(over) })
 	keep.Go(func() { c.leases.keep(leases) })
 	for {
-		if posts = c.alive(c.held(ctx, posts)); len(posts) == 0 {
+		if posts = c.alive(c.held(ctx, c.wanted(ctx, posts))); len(posts) == 0 {
 			break
 		}
 		n, left := c.begin(ctx, posts, until, &wg)
@@ -50,7 +58,8 @@ func (c *chunk) attempt(ctx context.Context, posts []*post, until time.Time) {
 	keep.Wait()
 }
 
-// keepTold tells Redis what was accepted while attempts are under way.
+// keepTold tells Redis what was accepted while attempts are under way, so that little is
+// sent again when the process dies.
 func (c *chunk) keepTold(over <-chan struct{}) {
 	ctx := context.WithoutCancel(c.calls)
 	tick := time.NewTicker(tellEvery)
@@ -60,9 +69,70 @@ func (c *chunk) keepTold(over <-chan struct{}) {
 		case <-over:
 			return
 		case <-tick.C:
-			c.tellKeys(ctx)
+			c.untold.Store(c.tellKeys(ctx) != nil)
 		}
 	}
+}
+
+// keepRecorded records it, since Redis may not hear of it, or die too.
+func (c *chunk) keepRecorded(over <-chan struct{}) {
+	ctx := context.WithoutCancel(c.calls)
+	tick := time.NewTicker(tellEvery)
+	defer tick.Stop()
+	for last := time.Now(); ; {
+		select {
+		case <-over:
+			return
+		case <-tick.C:
+		}
+		if c.untold.Load() || time.Since(last) >= recordEvery {
+			c.recordSent(ctx)
+			last = time.Now()
+		}
+	}
+}
+
+// wanted drops those that are not to be sent any more, or not now, while they wait for
+// permits: the show was cancelled, the fan erased, looked or went to bed, the token is
+// another's. Where that cannot be read the leases end.
+func (c *chunk) wanted(ctx context.Context, posts []*post) []*post {
+	if c.p.cfg.Clock.Now().Before(c.read.Add(lookEvery)) {
+		return posts
+	}
+	list, held, err := c.posts(ctx)
+	if err != nil {
+		c.p.cfg.Log.Warn("look again at what is to be sent", "channel", c.channel, "err", err)
+		return posts
+	}
+	now, not := make(map[notifier.DeliveryKey]*post, len(list)), make(map[notifier.DeliveryKey]*Result, len(held))
+	for _, o := range list {
+		now[o.Key] = o
+	}
+	for i := range held {
+		not[held[i].Key] = &held[i]
+	}
+	return slices.DeleteFunc(posts, func(o *post) bool {
+		if again := now[o.Key]; again != nil {
+			o.parcel, o.to, o.address = again.parcel, again.to, again.address
+			return false
+		}
+		c.unwanted(o, not[o.Key])
+		return true
+	})
+}
+
+// unwanted is the result of a delivery that is not attempted after all; nil: there is no
+// such fan, address or wish any more.
+func (c *chunk) unwanted(o *post, r *Result) {
+	if r == nil {
+		c.over(o, notifier.PhaseSkipped, "no_address", false)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.Draft, r.Unsure = o.Draft, o.unsure
+	c.results = append(c.results, *r)
+	c.holds(r)
 }
 
 // held drops those whose lease is somebody else's by now: this process stood still for

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"fanline/notifier"
@@ -37,8 +38,11 @@ type chunk struct {
 	again    bool // the job ran before
 	provider Provider
 
+	batch  Batch
+	read   time.Time       // when it was read
 	calls  context.Context // of attempts
 	leases *leases         // of the deliveries that are to be attempted
+	untold atomic.Bool     // Redis did not hear of what was accepted
 
 	mu       sync.Mutex
 	results  []Result
@@ -103,8 +107,12 @@ func (c *chunk) send(ctx context.Context, b Batch) error {
 		return &notifier.Later{After: time.Minute} // queued where the channel is on
 	}
 	until := time.Now().Add(c.p.cfg.CallsFor)
-	posts, err := c.posts(ctx, b)
+	c.batch = b
+	posts, held, err := c.posts(ctx)
 	if err != nil {
+		return err
+	}
+	if err := c.hold(ctx, held); err != nil {
 		return err
 	}
 	if posts, err = c.lease(ctx, posts); err != nil {
@@ -114,20 +122,19 @@ func (c *chunk) send(ctx context.Context, b Batch) error {
 	return c.finish(ctx)
 }
 
-// posts are the deliveries that are to be attempted. Those that are not, now or
-// ever, have their result.
-func (c *chunk) posts(ctx context.Context, b Batch) ([]*post, error) {
-	parcels, err := c.p.cfg.Outbox.Parcels(ctx, b, false)
+// posts are the deliveries that are to be attempted, as they are now. Those that are
+// not, now or ever, have their result.
+func (c *chunk) posts(ctx context.Context) (posts []*post, held []Result, err error) {
+	now := c.p.cfg.Clock.Now()
+	parcels, err := c.p.cfg.Outbox.Parcels(ctx, c.batch, false)
 	if err != nil {
-		return nil, fmt.Errorf("read what is to be sent: %w", err)
+		return nil, nil, fmt.Errorf("read what is to be sent: %w", err)
 	}
 	to, err := c.p.recipients(ctx, parcels, []notifier.Channel{c.channel})
 	if err != nil {
-		return nil, fmt.Errorf("read the recipients: %w", err)
+		return nil, nil, fmt.Errorf("read the recipients: %w", err)
 	}
-	now := c.p.cfg.Clock.Now()
-	var posts []*post
-	var held []Result
+	c.read = now
 	for i := range parcels {
 		x := &parcels[i]
 		r := to[x.FanNo]
@@ -146,7 +153,7 @@ func (c *chunk) posts(ctx context.Context, b Batch) ([]*post, error) {
 			posts = append(posts, o)
 		}
 	}
-	return posts, c.hold(ctx, held)
+	return posts, held, nil
 }
 
 // gate says whether the delivery is not to be attempted now, and what then.
@@ -172,14 +179,10 @@ func (o *post) gate(now time.Time) (res Result, not bool) {
 	return Result{Draft: o.Draft, State: StateWaiting, NextAt: ends, Phase: notifier.PhaseQueued, Reason: "quiet_hours"}, true
 }
 
-// hold records what is not attempted; what waits brings the job back.
+// hold records what is not attempted.
 func (c *chunk) hold(ctx context.Context, held []Result) error {
 	for i := range held {
-		if held[i].State == StateWaiting {
-			c.wait(held[i].NextAt)
-		} else {
-			c.p.counts.Skipped.Add(1)
-		}
+		c.holds(&held[i])
 	}
 	if len(held) == 0 {
 		return nil
@@ -188,6 +191,15 @@ func (c *chunk) hold(ctx context.Context, held []Result) error {
 		return fmt.Errorf("record what is not sent: %w", err)
 	}
 	return nil
+}
+
+// holds counts a result without an attempt. One that waits brings the job back.
+func (c *chunk) holds(r *Result) {
+	if r.State == StateWaiting {
+		c.wait(r.NextAt)
+	} else {
+		c.p.counts.Skipped.Add(1)
+	}
 }
 
 // wait has the job run again at a time.
@@ -267,7 +279,7 @@ func (c *chunk) duplicates(ctx context.Context, posts []*post) error {
 func (c *chunk) finish(ctx context.Context) error {
 	// What was accepted is recorded also when the process stops.
 	ctx = context.WithoutCancel(ctx)
-	c.tellKeys(ctx)
+	_ = c.tellKeys(ctx) // Postgres is told in any case
 	err := c.record(ctx)
 	c.retire(ctx)
 	if err != nil {
@@ -281,12 +293,12 @@ func (c *chunk) finish(ctx context.Context) error {
 
 // tellKeys tells Redis what was accepted: while the chunk is under way too, so that
 // little of it is attempted again when the process dies before the record.
-func (c *chunk) tellKeys(ctx context.Context) {
+func (c *chunk) tellKeys(ctx context.Context) error {
 	c.mu.Lock()
 	keys := slices.Clone(c.accepted[c.told:])
 	c.told = len(c.accepted)
 	c.mu.Unlock()
-	c.p.cfg.Keys.Sent(ctx, keys)
+	return c.p.cfg.Keys.Sent(ctx, keys)
 }
 
 func (c *chunk) record(ctx context.Context) (err error) {
@@ -303,6 +315,38 @@ func (c *chunk) record(ctx context.Context) (err error) {
 		notifier.Pause(ctx, recordPause)
 	}
 	return err
+}
+
+// recordSent records what was accepted so far, while the chunk is under way. What fails
+// is recorded at its end.
+func (c *chunk) recordSent(ctx context.Context) {
+	sent := c.takeSent()
+	if len(sent) == 0 {
+		return
+	}
+	call, cancel := context.WithTimeout(ctx, recordEach)
+	defer cancel()
+	if c.p.cfg.Outbox.Put(call, sent, nil) != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.results = append(c.results, sent...)
+	}
+}
+
+// takeSent takes what was accepted out of the results.
+func (c *chunk) takeSent() (sent []Result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var others []Result
+	for i := range c.results {
+		if c.results[i].State == StateSent {
+			sent = append(sent, c.results[i])
+		} else {
+			others = append(others, c.results[i])
+		}
+	}
+	c.results = others
+	return sent
 }
 
 // plans have the next channels looked for.

@@ -96,9 +96,9 @@ func (k *Keys) Ask(ctx context.Context, keys []notifier.DeliveryKey) []KeyAnswer
 	return answers
 }
 
-// Sent notes that providers took deliveries.
-func (k *Keys) Sent(ctx context.Context, keys []notifier.DeliveryKey) {
-	_ = k.pipelined(ctx, len(keys), func(p redis.Pipeliner, call context.Context) { // counted; Postgres knows
+// Sent notes that providers took deliveries. Its error is counted and logged.
+func (k *Keys) Sent(ctx context.Context, keys []notifier.DeliveryKey) error {
+	return k.pipelined(ctx, len(keys), func(p redis.Pipeliner, call context.Context) {
 		for _, key := range keys {
 			p.Set(call, k.name(key), sentMark, keySent)
 		}

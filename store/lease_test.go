@@ -10,6 +10,7 @@ import (
 
 	"fanline/delivery"
 	"fanline/notifier"
+	"fanline/store/storetest"
 	"fanline/waitlist"
 )
 
@@ -160,5 +161,45 @@ func TestThatAnAttemptMayHaveBeenTakenIsKnownAfterQuietHours(t *testing.T) {
 	o.deliver()
 	if n := len(sms.got); n != 2 || !sms.got[n-1].LastUnsure {
 		t.Errorf("%d attempts, and the last is told that the first may have been taken: %v", n, sms.got[n-1].LastUnsure)
+	}
+}
+
+// recording is an outbox that says when something was recorded.
+type recording struct {
+	delivery.Outbox
+	recorded chan struct{}
+}
+
+func (r recording) Put(ctx context.Context, results []delivery.Result, then []notifier.PlanArgs) error {
+	err := r.Outbox.Put(ctx, results, then)
+	r.recorded <- struct{}{}
+	return err
+}
+
+func TestWhatIsAcceptedIsRecordedWhileItsChunkWaitsForOthers(t *testing.T) {
+	t.Parallel()
+	for _, away := range []bool{false, true} {
+		t.Run(fmt.Sprintf("redis away: %v", away), func(t *testing.T) {
+			t.Parallel()
+			redis := storetest.RedisServer(t)
+			o := officeOn(newStopped(t), redis.URL())
+			tokens, sends := o.sendsOf(2)
+			recorded := make(chan struct{}, 10)
+			o.outbox = recording{o.store, recorded}
+			o.restart()
+			if away {
+				redis.Kill()
+			}
+			o.channels[notifier.APNs].answer = func(e *delivery.Envelope) delivery.Verdict {
+				if e.Address.To == tokens[0] {
+					<-recorded // of the other one
+				}
+				return delivery.Verdict{Outcome: delivery.Accepted}
+			}
+			must(t, o.p.Send(t.Context(), sends[0]))
+			if n := o.strings(`SELECT address_ref FROM deliveries WHERE state = 'sent'`); len(n) != 2 {
+				t.Errorf("%d are recorded as sent, want 2", len(n))
+			}
+		})
 	}
 }

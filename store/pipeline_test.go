@@ -34,6 +34,7 @@ type office struct {
 	retire   *retireSwitch
 	guard    *delivery.RetireGuard // in place of retire
 	limits   string
+	gate     *turnstile // in place of the limits
 	inForce  *delivery.Limits
 	outbox   delivery.Outbox // in place of the store's
 	later    []laterJob
@@ -145,6 +146,13 @@ func (o *office) restart() {
 		retire = o.guard
 	}
 	o.inForce = delivery.NewLimits(limiter, cfg)
+	var permits interface {
+		Take(ctx context.Context, c notifier.Channel, l notifier.Lane, n int) (int, time.Duration)
+		Slow(ctx context.Context, c notifier.Channel, retryAfter time.Duration)
+	} = o.inForce
+	if o.gate != nil {
+		permits = o.gate
+	}
 	outbox := o.outbox
 	if outbox == nil {
 		outbox = o.store
@@ -152,7 +160,7 @@ func (o *office) restart() {
 	o.p, err = delivery.NewPipeline(delivery.PipelineConfig{
 		Outbox: outbox, Recipients: o.store, Online: o.online, Providers: providers,
 		Keys:   delivery.NewKeys(delivery.KeysConfig{Redis: client, Database: "test", Log: quiet}),
-		Limits: o.inForce, Breakers: delivery.NewBreakers(quiet), Retire: retire,
+		Limits: permits, Breakers: delivery.NewBreakers(quiet), Retire: retire,
 		Clock: benchClock{o.bench}, Unsubscribe: "https://tickets.example/u/", Log: quiet,
 	})
 	must(o.t, err)
