@@ -19,7 +19,7 @@ test: ready lint ## lint, then every test, with the race detector
 	@go test -race -count=1 -timeout $(TEST_TIMEOUT) ./...
 
 faults: setup ## kill instances at many random moments (ROUNDS=20)
-	@go test -race -count=1 -timeout 40m -run 'Kill|Gap|Blast' ./e2e -e2e.rounds=$(or $(ROUNDS),20)
+	@go test -race -count=1 -v -timeout 40m -run 'Kill|Gap|Blast' ./e2e -e2e.rounds=$(or $(ROUNDS),20)
 
 lint: ## gofumpt, go vet and staticcheck
 	@scripts/lint

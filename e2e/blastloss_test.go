@@ -3,9 +3,9 @@ package e2e_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,14 +31,11 @@ type blast struct {
 	kills  []death
 }
 
-// death is when instances were killed: after one moment, and before another.
-type death struct{ after, before time.Time }
-
 func newBlast(t *testing.T, databaseURL string) *blast {
 	t.Helper()
 	w := newWorldOn(t, 0, databaseURL)
 	var end context.CancelFunc
-	w.ctx, end = context.WithTimeout(t.Context(), 5*time.Minute)
+	w.ctx, end = context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(end)
 	b := &blast{world: w, t: t, phones: providers.NewPhones(providers.PhonesConfig{Keep: 10 * blastFans})}
 	apns := must(providers.StartAPNs(providers.APNsConfig{Phones: b.phones}))(t)
@@ -89,8 +86,8 @@ func (b *blast) waitSent(n int) {
 	b.until(2*time.Minute, fmt.Sprintf("%d were told", n), func() bool { return b.phones.Counts().Addresses >= n })
 }
 
-// kill ends both instances at once, has the time pass after which what they left behind
-// is anybody's, and starts them again.
+// kill ends both instances at once and starts them again, when what they left behind is
+// anybody's.
 func (b *blast) kill() {
 	b.t.Helper()
 	d := death{after: time.Now()}
@@ -99,9 +96,11 @@ func (b *blast) kill() {
 	}
 	d.before = time.Now()
 	b.kills = append(b.kills, d)
-	b.sql(`UPDATE river_job SET state = 'available', scheduled_at = now() WHERE state = 'running'`) // as the queue does after a minute
-	b.sql(`UPDATE river_leader SET elected_at = now() - interval '2 minutes', expires_at = now() - interval '1 minute'`)
-	b.sql(`UPDATE deliveries SET next_at = now() WHERE state = 'leased'`)
+	if *rounds == 1 { // in the long runs this comes by itself, after 10 to 15 s
+		b.sql(`UPDATE river_job SET state = 'available', scheduled_at = now() WHERE state = 'running'`)
+		b.sql(`UPDATE river_leader SET elected_at = now() - interval '2 minutes', expires_at = now() - interval '1 minute'`)
+		b.sql(`UPDATE deliveries SET next_at = now() WHERE state = 'leased'`)
+	}
 	for _, in := range b.in {
 		in.launch()
 	}
@@ -137,16 +136,11 @@ func TestABlastGoesOnWhenTheProcessWithItsOnlyChunkIsKilled(t *testing.T) {
 	}
 }
 
-// finish waits until the blast is through, and looks at what was recorded. A job whose
-// end was not recorded is taken again after a minute, which is not waited for.
+// finish waits until the blast is through, and looks at what was recorded.
 func (b *blast) finish() {
 	b.t.Helper()
 	const left = `SELECT count(*) FROM river_job WHERE kind = 'blast' AND state NOT IN ('completed', 'cancelled', 'discarded')`
-	b.until(3*time.Minute, "every chunk is through", func() bool {
-		b.sql(`UPDATE river_job SET attempted_at = attempted_at - interval '1 minute'
-			WHERE state = 'running' AND attempted_at < now() - interval '20 seconds' AND attempted_at > now() - interval '60 seconds'`)
-		return b.number(left) == 0
-	})
+	b.until(3*time.Minute, "every chunk is through", func() bool { return b.number(left) == 0 })
 	if n := b.number(`SELECT count(*) FROM river_job WHERE state IN ('cancelled', 'discarded')`); n != 0 {
 		b.t.Errorf("%d jobs were given up", n)
 	}
@@ -155,45 +149,10 @@ func (b *blast) finish() {
 	}
 }
 
-// unrecorded is how long before a kill a send may have been accepted and its record not
-// made: a fifth of a second, and what a busy machine takes.
-const unrecorded = 3 * time.Second
-
-// check looks at what each phone got: the alert, as one. Only what was accepted right
-// before a kill may have come twice.
+// check looks at what each phone got, and at which sends were made again.
 func (b *blast) check() (twice int) {
 	b.t.Helper()
-	got := map[string][]providers.Got{}
-	for _, g := range b.phones.Log() {
-		if g.Accepted {
-			got[g.Address] = append(got[g.Address], g)
-		}
-	}
-	if len(got) != blastFans {
-		b.t.Errorf("%d fans were told, want %d", len(got), blastFans)
-	}
-	for address, list := range got {
-		for i, g := range list {
-			if g.Key != list[0].Key || g.Key == "" {
-				b.t.Errorf("%s shows two alerts: %q and %q", address, list[0].Key, g.Key)
-			}
-			if i == 0 {
-				continue
-			}
-			twice++
-			if !b.excused(list[i-1].At, g.At) {
-				b.t.Errorf("%s was sent to at %v and at %v, and nothing died in between", address, list[i-1].At, g.At)
-			}
-		}
-	}
-	b.t.Logf("%d sends of %d were made again, after %d kills", twice, blastFans, len(b.kills))
-	return twice
-}
-
-func (b *blast) excused(first, second time.Time) bool {
-	return slices.ContainsFunc(b.kills, func(d death) bool {
-		return first.Before(d.before) && d.after.Sub(first) < unrecorded && second.After(d.after)
-	})
+	return wantOneAlert(b.t, b.phones.Log(), blastFans, b.kills)
 }
 
 func TestABlastMissesNobodyWhoeverIsKilled(t *testing.T) {
@@ -210,6 +169,40 @@ func TestABlastMissesNobodyWhoeverIsKilled(t *testing.T) {
 		b.waitSent(min(blastFans, b.phones.Counts().Addresses+r.IntN(400)))
 		b.kill()
 	}
+	b.finish()
+	b.check()
+}
+
+func TestABlastTellsNobodyTwiceThoughAnInstanceStoodStillInIt(t *testing.T) {
+	t.Parallel()
+	if *rounds < 2 {
+		t.Skip("takes half a minute, in which the leases of who stands still end: it is of the long fault rounds")
+	}
+	r := random(t)
+	b := newBlast(t, database(t))
+	b.announce()
+	b.waitSent(1)
+	for _, in := range b.in {
+		b.waitSent(min(blastFans, b.phones.Counts().Addresses+200+r.IntN(600)))
+		stopped := time.Now()
+		in.signal(syscall.SIGSTOP)
+		b.kills = append(b.kills, death{after: stopped, before: time.Now()})
+		sleep(b.ctx, 20*time.Second)
+		in.signal(syscall.SIGCONT)
+	}
+	b.finish()
+	b.check()
+}
+
+func TestABlastTellsFewTwiceWhoseInstancesAreKilledWhileRedisIsAway(t *testing.T) {
+	t.Parallel()
+	b := newBlast(t, database(t))
+	b.announce()
+	b.waitSent(blastFans / 8)
+	b.redis.Kill()
+	b.waitSent(blastFans / 4)
+	b.kill()
+	check(t, b.redis.Restart(b.ctx))
 	b.finish()
 	b.check()
 }

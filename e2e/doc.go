@@ -27,6 +27,7 @@
 //	announcement_test.go  announcements on two instances, and under kill -9
 //	blast_test.go    a blast through kill -9 and a lost Redis
 //	blastloss_test.go     that a blast misses nobody and tells nobody twice
+//	alert_test.go    which sends may have been made again: those of the one window
 //	death_test.go    a thousand fans whose instance died
 //	import_test.go   a file put in line, and one that breaks off
 //	dev_test.go      fanline dev, and its fan page
