@@ -17,21 +17,34 @@ type screen struct {
 	status   string
 }
 
-const eraseLine = "\r\x1b[K"
+const (
+	eraseLine = "\r\x1b[K"
+	// A status that went on in a second line could not be written over: the terminal
+	// cuts it instead.
+	wrapOff, wrapOn = "\x1b[?7l", "\x1b[?7h"
+)
 
+// print writes text, and a line break, above the status.
 func (s *screen) print(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	erase := ""
 	if s.status != "" {
-		io.WriteString(s.out, eraseLine)
+		erase = eraseLine
 	}
-	io.WriteString(s.out, text+"\n"+s.status)
+	io.WriteString(s.out, erase+text+"\n"+s.status)
 }
 
 // show sets the status; "" removes it.
 func (s *screen) show(status string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if status != "" {
+		status = wrapOff + status + wrapOn
+	}
+	if status == s.status {
+		return
+	}
 	io.WriteString(s.out, eraseLine+status)
 	s.status = status
 }
@@ -73,18 +86,24 @@ func (p *progress) Set(done int) {
 	}
 }
 
+// Stop removes the bar.
+func (p *progress) Stop() {
+	if p.scr.terminal {
+		p.scr.show("")
+	}
+}
+
 // Done removes the bar and prints a closing line with the rate over all.
 func (p *progress) Done(done int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.scr.terminal {
-		p.scr.show("")
-	}
+	p.Stop()
 	took := p.now().Sub(p.start)
 	p.scr.print(fmt.Sprintf("  %s  %s in %s, %s/s", p.label, count(done), span(took), count(rate(done, took))))
 }
 
-const barWidth = 16
+// barWidth leaves a line with millions in it within 80 columns.
+const barWidth = 12
 
 func (p *progress) line(done int, now time.Time) string {
 	took := now.Sub(p.start)

@@ -25,15 +25,15 @@ func TestProgressOffATerminalPrintsEachTenth(t *testing.T) {
 		c.advance(250 * time.Millisecond)
 	}
 	p.Done(200_000)
-	want := `  vance line [#---------------]  10%  20,000 of 200,000  20,000/s  9 s left
-  vance line [###-------------]  20%  40,000 of 200,000  20,000/s  8 s left
-  vance line [####------------]  30%  60,000 of 200,000  20,000/s  7 s left
-  vance line [######----------]  40%  80,000 of 200,000  20,000/s  6 s left
-  vance line [########--------]  50%  100,000 of 200,000  20,000/s  5 s left
-  vance line [#########-------]  60%  120,000 of 200,000  20,000/s  4 s left
-  vance line [###########-----]  70%  140,000 of 200,000  20,000/s  3 s left
-  vance line [############----]  80%  160,000 of 200,000  20,000/s  2 s left
-  vance line [##############--]  90%  180,000 of 200,000  20,000/s  1 s left
+	want := `  vance line [#-----------]  10%  20,000 of 200,000  20,000/s  9 s left
+  vance line [##----------]  20%  40,000 of 200,000  20,000/s  8 s left
+  vance line [###---------]  30%  60,000 of 200,000  20,000/s  7 s left
+  vance line [####--------]  40%  80,000 of 200,000  20,000/s  6 s left
+  vance line [######------]  50%  100,000 of 200,000  20,000/s  5 s left
+  vance line [#######-----]  60%  120,000 of 200,000  20,000/s  4 s left
+  vance line [########----]  70%  140,000 of 200,000  20,000/s  3 s left
+  vance line [#########---]  80%  160,000 of 200,000  20,000/s  2 s left
+  vance line [##########--]  90%  180,000 of 200,000  20,000/s  1 s left
   vance line  200,000 in 10 s, 19,512/s
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
@@ -54,12 +54,39 @@ func TestProgressOnATerminalIsDrawnOverAtMostTenTimesASecond(t *testing.T) {
 	c.advance(950 * time.Millisecond)
 	p.Set(50)
 	p.Done(50)
-	want := "\r\x1b[K  line [#---------------]  10%  10 of 100  10/s  9 s left" +
-		"\r\x1b[Ka line in between\n  line [#---------------]  10%  10 of 100  10/s  9 s left" +
-		"\r\x1b[K  line [########--------]  50%  50 of 100  25/s  2 s left" +
+	first, last := "  line [#-----------]  10%  10 of 100  10/s  9 s left", "  line [######------]  50%  50 of 100  25/s  2 s left"
+	want := "\r\x1b[K\x1b[?7l" + first + "\x1b[?7h" +
+		"\r\x1b[Ka line in between\n\x1b[?7l" + first + "\x1b[?7h" +
+		"\r\x1b[K\x1b[?7l" + last + "\x1b[?7h" +
 		"\r\x1b[K  line  50 in 2 s, 25/s\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestAProgressThatIsGivenUpLeavesNoBar(t *testing.T) {
+	var out bytes.Buffer
+	c := newClock()
+	scr := &screen{out: &out, terminal: true}
+	p := newProgress(scr, "line", 100, c.now)
+	p.Set(0)
+	p.Stop()
+	p.Stop()
+	scr.print("stopping")
+	if want := "\r\x1b[K\x1b[?7l  line [------------]   0%  0 of 100  0/s\x1b[?7h\r\x1b[Kstopping\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+func TestTheProgressOfMillionsFitsEightyColumns(t *testing.T) {
+	c := newClock()
+	p := newProgress(&screen{}, "vance line", 2_000_000, c.now)
+	c.advance(100 * time.Second)
+	if line := p.line(1_999_999, c.now()); len(line) > 80 {
+		t.Errorf("%d wide: %s", len(line), line)
+	}
+	if line := p.line(910_000, c.now()); len(line) > 80 {
+		t.Errorf("%d wide: %s", len(line), line)
 	}
 }
 

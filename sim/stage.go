@@ -71,6 +71,8 @@ const importLines = 20_000
 
 func (s *Story) importStadium(ctx context.Context, there, missing int) error {
 	bar := newProgress(s.scr, short(stadiumShow, 9)+" line", missing, s.now)
+	defer bar.Stop()
+	bar.Set(0)
 	for done := 0; done < missing; {
 		n := min(importLines, missing-done)
 		report, err := s.app.Import(ctx, stadiumShow, stadiumJoins(there+done+1, there+done+n), nil)

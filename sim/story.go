@@ -9,10 +9,12 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"fanline/sim/providers"
 )
@@ -51,6 +53,7 @@ type Story struct {
 	phones  *phones // nil where there are none
 	now     func() time.Time
 	started time.Time
+	filled  atomic.Bool    // the stadium's line, and those in front have their sockets
 	wg      sync.WaitGroup // what fans are doing
 
 	frontMu    sync.Mutex
@@ -75,7 +78,7 @@ func NewStory(cfg StoryConfig) (*Story, error) {
 	cfg = cfg.withDefaults()
 	s := &Story{
 		cfg: cfg, http: NewHTTPClient(), now: time.Now, started: time.Now(),
-		run:    "demo-" + strconv.FormatInt(time.Now().UnixMilli(), 36),
+		run:    runPrefix + strconv.FormatInt(time.Now().UnixMilli(), 36),
 		scr:    &screen{out: cfg.Out, terminal: cfg.Terminal},
 		actors: map[*actor]bool{}, persons: map[string]bool{}, openings: map[string]*opening{},
 	}
@@ -144,17 +147,18 @@ func (s *Story) play(ctx context.Context) error {
 		return err
 	}
 	s.tale.greet(s.cfg)
-	shows := []string{clubShow}
-	if s.cfg.Stadium > 0 {
-		if err := s.fillStadium(ctx); err != nil {
-			return err
-		}
-		shows = append(shows, stadiumShow)
-	}
-	return s.freeSeats(ctx, shows)
+	side, ctx := errgroup.WithContext(ctx)
+	side.Go(func() error { return s.fillStadium(ctx) })
+	side.Go(func() error { return s.freeSeats(ctx) })
+	return side.Wait()
 }
 
+// fillStadium sets up the stadium's show, beside the club's story: its line may take
+// minutes to fill.
 func (s *Story) fillStadium(ctx context.Context) error {
+	if s.cfg.Stadium == 0 {
+		return nil
+	}
 	if err := s.setStadium(ctx); err != nil {
 		return err
 	}
@@ -165,33 +169,11 @@ func (s *Story) fillStadium(ctx context.Context) error {
 	if err := s.setPhones(ctx, fans); err != nil {
 		return err
 	}
-	return s.connect(ctx, stadiumShow, fans)
-}
-
-// freeSeats frees a seat of one show after the other, now and then two at once.
-func (s *Story) freeSeats(ctx context.Context, shows []string) error {
-	words := []string{"card_declined", "hold_timeout", "returned", "new_inventory"}
-	for n := 1; ; n++ {
-		chance := draw(s.cfg.Seed, "free", strconv.Itoa(n))
-		free := Free{Quantity: 1, Reason: words[chance.IntN(len(words))]}
-		if chance.IntN(5) == 0 {
-			free.Quantity = 2
-		}
-		s.free(ctx, shows[(n-1)%len(shows)], n, free)
-		if err := pause(ctx, s.cfg.Every); err != nil {
-			return err
-		}
+	if err := s.connect(ctx, stadiumShow, fans); err != nil {
+		return err
 	}
-}
-
-func (s *Story) free(ctx context.Context, show string, n int, free Free) {
-	id := s.run + "-" + strconv.Itoa(n)
-	// Noted and told first: the fan's frame may overtake the answer to the report.
-	s.note(show, id, free.Quantity)
-	s.tale.tell(show, seatName(id), verbFreed, "%s: %s", seats(free.Quantity), reasons[free.Reason])
-	if _, err := s.app.Free(ctx, show, id, free); err != nil && ctx.Err() == nil {
-		s.tale.tell(show, seatName(id), verbFailed, "the seat was not taken in: %v", err)
-	}
+	s.filled.Store(true)
+	return nil
 }
 
 // stop closes every socket, then waits for what the fans were doing.
@@ -208,51 +190,4 @@ func (s *Story) stop() {
 	closing.Wait()
 	s.wg.Wait()
 	s.http.CloseIdleConnections()
-}
-
-// opening is what the story knows of one: who is to be told next, and since when.
-type opening struct {
-	show, id string
-	told     sync.Once // that somebody else freed it
-
-	mu       sync.Mutex
-	quantity int         // 0 until it is known
-	free     []time.Time // since when each seat without a turn is free
-	turns    int
-	bought   int
-}
-
-// openingsKept is how many openings the story remembers.
-const openingsKept = 500
-
-// note makes an opening known. With a quantity its seats are free from now on.
-func (s *Story) note(show, id string, quantity int) *opening {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := show + "/" + id
-	if o := s.openings[key]; o != nil {
-		return o
-	}
-	o := &opening{show: show, id: id, quantity: quantity, free: slices.Repeat([]time.Time{s.now()}, quantity)}
-	if quantity > 0 {
-		o.told.Do(func() {})
-	}
-	s.openings[key] = o
-	if s.order = append(s.order, key); len(s.order) > openingsKept {
-		delete(s.openings, s.order[0])
-		s.order = s.order[1:]
-	}
-	return o
-}
-
-// seatName is what the tale calls an opening: "#12" for "demo-lx3k-12".
-func seatName(id string) string {
-	tail := id
-	for i := len(id) - 1; i >= 0; i-- {
-		if id[i] == '-' {
-			tail = id[i+1:]
-			break
-		}
-	}
-	return "#" + tail[max(0, len(tail)-4):]
 }

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,12 +28,14 @@ type house struct {
 	url    string
 	window time.Duration // of a turn
 	hold   time.Duration
+	full   chan struct{} // where given, imports are answered once it is closed
 
 	mu      sync.Mutex
 	lines   map[string][]string // by show, those waiting
 	known   map[string]bool     // show/fan that ever joined
 	sockets map[string]*websocket.Conn
-	live    map[string]string // opening -> whose turn
+	live    map[string]string    // opening -> whose turn
+	freed   map[string][]Opening // by show, the newest first
 	closed  bool
 	gone    chan struct{}
 	wg      sync.WaitGroup
@@ -42,6 +45,7 @@ func openHouse(t *testing.T) *house {
 	h := &house{
 		window: 300 * time.Millisecond, hold: 300 * time.Millisecond, gone: make(chan struct{}),
 		lines: map[string][]string{}, known: map[string]bool{}, sockets: map[string]*websocket.Conn{}, live: map[string]string{},
+		freed: map[string][]Opening{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /v1/shows/{show}", says(201, `{}`))
@@ -50,6 +54,7 @@ func openHouse(t *testing.T) *house {
 	mux.HandleFunc("GET /v1/shows/{show}/entries", h.entries)
 	mux.HandleFunc("GET /v1/shows/{show}/entries/{fan}", h.entry)
 	mux.HandleFunc("PUT /v1/shows/{show}/openings/{opening}", h.free)
+	mux.HandleFunc("GET /v1/shows/{show}/openings", h.openings)
 	mux.HandleFunc("GET /v1/shows/{show}/openings/{opening}", says(200, `{"quantity":1,"reason":"returned","recorded_at":"2999-01-02T03:04:05.678Z"}`))
 	mux.HandleFunc("POST /v1/me/turns/{show}/{opening}/claim", h.claim)
 	mux.HandleFunc("POST /v1/me/turns/{show}/{opening}/decline", h.decline)
@@ -96,6 +101,12 @@ func (h *house) importLine(w http.ResponseWriter, r *http.Request) {
 			h.add(r.PathValue("show"), j.FanID)
 		}
 	}
+	if h.full != nil {
+		select {
+		case <-h.full:
+		case <-h.gone:
+		}
+	}
 	fmt.Fprintf(w, `{"imported":%d}`, n)
 }
 
@@ -126,7 +137,17 @@ func (h *house) entry(w http.ResponseWriter, r *http.Request) {
 func (h *house) free(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusCreated)
 	io.WriteString(w, `{}`)
-	h.turn(r.PathValue("show"), r.PathValue("opening"))
+	show, opening := r.PathValue("show"), r.PathValue("opening")
+	h.mu.Lock()
+	h.freed[show] = slices.Insert(h.freed[show], 0, Opening{ID: opening})
+	h.mu.Unlock()
+	h.turn(show, opening)
+}
+
+func (h *house) openings(w http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	json.NewEncoder(w).Encode(page[Opening]{Items: h.freed[r.PathValue("show")]})
 }
 
 // turn gives the first in line a turn, whose lapse gives the next one theirs.
@@ -325,6 +346,31 @@ func TestStoryOnTheSameDataImportsOnlyWhatIsMissing(t *testing.T) {
 	if strings.Contains(again.String(), "vance line") {
 		t.Errorf("imports again:\n%s", again)
 	}
+}
+
+func TestTheNumbersOfOpeningsGoOnAfterARestart(t *testing.T) {
+	t.Parallel()
+	h, out := openHouse(t), newTelling()
+	h.freed[clubShow] = []Opening{{ID: "hand-1764470421"}, {ID: "demo-other"}, {ID: "demo-mcr0-41"}, {ID: "demo-mcr0-39"}}
+	h.freed[stadiumShow] = []Opening{{ID: "demo-mcr0-40"}}
+	startStory(t, StoryConfig{BaseURL: h.url, Out: out})
+	out.until(t, "#43")
+	if said := out.String(); !strings.Contains(said, "#42") || strings.Contains(said, "#41") || strings.Contains(said, "#1 ") {
+		t.Errorf("numbers begin anew:\n%s", said)
+	}
+}
+
+func TestTheClubsStoryDoesNotWaitForTheStadium(t *testing.T) {
+	t.Parallel()
+	h, out := openHouse(t), newTelling()
+	h.full = make(chan struct{})
+	startStory(t, StoryConfig{BaseURL: h.url, Out: out, Stadium: 100, StadiumSockets: 5, Terminal: true})
+	out.until(t, "Stop with Ctrl-C.", "vance line [", "  #3 ", "told in")
+	if strings.Contains(out.String(), "vance line  100 in") {
+		t.Fatalf("the line is full before its import was answered:\n%s", out)
+	}
+	close(h.full)
+	out.until(t, "vance line  100 in", "vance      #")
 }
 
 func TestPastedCurlFreesASeatAndTheFansAnswer(t *testing.T) {
