@@ -38,7 +38,8 @@ func makeDir(dir string, as account) error {
 // server that asks for no password. It stays the same for one dir.
 func makeSocketDir(dir string, as account) (string, error) {
 	sockets := filepath.Join(dir, "run")
-	if len(sockets) > maxSocketDir {
+	// A comma parts several servers in an address, and several directories in a setting.
+	if len(sockets) > maxSocketDir || strings.Contains(sockets, ",") {
 		sockets = filepath.Join(shortTemp(), fmt.Sprintf("fanline-%x", sha256.Sum256([]byte(dir)))[:24])
 	}
 	if err := makeDir(sockets, as); err != nil {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -86,11 +87,13 @@ func StartPostgres(ctx context.Context, cfg Config) (*Postgres, error) {
 func (p *Postgres) URL() string { return p.url(p.cfg.Name) }
 
 func (p *Postgres) url(database string) string {
+	query := url.Values{"host": {p.cluster.socketDir}, "port": {socketPort}}.Encode()
 	u := url.URL{
-		Scheme:   "postgres",
-		User:     url.User(superuser),
-		Path:     "/" + database,
-		RawQuery: url.Values{"host": {p.cluster.socketDir}, "port": {socketPort}}.Encode(),
+		Scheme: "postgres",
+		User:   url.User(superuser),
+		Path:   "/" + database,
+		// To Postgres, unlike to a form, a plus is no space.
+		RawQuery: strings.ReplaceAll(query, "+", "%20"),
 	}
 	return u.String()
 }

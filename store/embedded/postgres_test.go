@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -145,6 +146,25 @@ func TestADirectoryHasOneUser(t *testing.T) {
 	startPostgres(t, Config{Dir: dir, Fast: true})
 	_, err := StartPostgres(t.Context(), Config{Dir: dir, Fast: true})
 	wantSentence(t, err, dir, "in use by process "+strconv.Itoa(os.Getpid()))
+}
+
+func TestADirectoryMayHaveAnyName(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"two words", "a+b", "100%25", "one,two", "a&b=c?#", "it's \"quoted\"", "grün"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			p, err := StartPostgres(ctx, Config{Dir: filepath.Join(t.TempDir(), name), Fast: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Stop(context.Background())
+			if got := query(t, p, `SELECT 'here'`); got != "here" {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
 }
 
 func TestOnlyTheOwnerReachesTheSocket(t *testing.T) {
