@@ -225,6 +225,10 @@ func TestTheFanPageIsQuietAndFits(t *testing.T) {
 	h.show("stadium", "Marlow Vance: the reunion", "Harbour Stadium", 10*time.Minute)
 	h.join("club", "ada", "ben", "cleo", "dara", "eli", "fay", "gus")
 	h.join("stadium", "ada.1", "ben.2", "gus")
+	h.show("arena", "Two nights", "The Arena", 10*time.Minute)
+	for i := range 100 {
+		h.join("arena", fmt.Sprintf("far-%d", i+1))
+	}
 	c := newChrome(t)
 	c.Allow("webpush-key")
 	look := func(name string) {
@@ -248,6 +252,9 @@ func TestTheFanPageIsQuietAndFits(t *testing.T) {
 	c.open(h, "gus")
 	c.Sees("ahead of you")
 	look("waiting")
+	c.open(h, "far-80")
+	c.Wait(`document.querySelector(".whole svg").getAttribute("aria-label") === "About 79 % of the line is ahead of you"`)
+	look("far")
 	c.open(h, "ada")
 	h.free("club", "o1")
 	c.heads("Your turn")

@@ -1,7 +1,7 @@
 // Elements and words. Every text goes in as text: there is no HTML of anybody's here.
 
 const SVG = "http://www.w3.org/2000/svg";
-const SVG_TAGS = new Set(["svg", "circle", "text"]);
+const SVG_TAGS = new Set(["svg", "circle", "rect", "text"]);
 
 /** h makes an element; properties that begin with "on" are listeners. */
 export function h(tag, props = {}, ...children) {
@@ -72,4 +72,17 @@ export function line(position) {
   const ahead = position - 1;
   const words = ahead === 0 ? "Nobody is ahead of you" : ahead === 1 ? "1 fan is ahead of you" : `${ahead} fans are ahead of you`;
   return h("div", { class: "cells", role: "img", "aria-label": words }, ...cells);
+}
+
+/** percentAhead is how much of a line is ahead of a position. */
+export const percentAhead = (position, waiting) => Math.round(((position - 1) / waiting) * 100);
+
+/** whole draws a long line to scale, and where the fan stands in it. */
+export function whole(position, waiting) {
+  const percent = percentAhead(position, waiting);
+  return h("div", { class: "whole" },
+    h("svg", { viewBox: "0 0 300 14", role: "img", "aria-label": `${percent ? `About ${percent}` : "Less than 1"} % of the line is ahead of you` },
+      h("rect", { class: "ground", x: 0, y: 4, width: 300, height: 6, rx: 3 }),
+      h("rect", { class: "me", x: percent * 2.94, y: 0, width: 6, height: 14, rx: 2 })),
+    h("p", { class: "note", "aria-hidden": "true" }, h("span", {}, "front"), h("span", {}, "tail")));
 }

@@ -1,5 +1,5 @@
 // What the phone shows: one thing to do, and what happens to who does nothing.
-import { ago, clock, h, line, number, ring, seats } from "./dom.js";
+import { ago, clock, h, line, number, percentAhead, ring, seats, whole } from "./dom.js";
 
 const $ = (id) => document.getElementById(id);
 const READ_MS = 1_500; // an item in view this long has been read
@@ -122,13 +122,16 @@ export class PhoneView {
 
   #waiting(entry) {
     const at = entry.position;
+    const { waiting } = this.#phone.show(entry.show_id);
+    const long = at > DRAWN_MOST && waiting >= at;
     return {
-      key: `waiting ${entry.show_id} ${at}`,
+      key: ["waiting", entry.show_id, at, long && percentAhead(at, waiting)],
       head: at === 1 ? "You are first in line" : "You are in line",
       body: [
         at && h("p", { class: "figure", id: "position" }, number(at)),
         at && h("p", { class: "sub" }, at === 1 ? "Nobody is ahead of you" : `in line: ${number(at - 1)} ${at === 2 ? "fan is" : "fans are"} ahead of you`),
         at > 1 && at <= DRAWN_MOST && line(at),
+        long && whole(at, waiting),
         h("p", { class: "note" }, "There is nothing to do. The moment a seat is yours it says so here. Close this page, and you keep your place and find it in the inbox; a turn that nobody answers goes on to the next fan."),
       ],
     };
