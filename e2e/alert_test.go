@@ -8,8 +8,9 @@ import (
 	"fanline/sim/providers"
 )
 
-// death is when instances were killed: after one moment, and before another.
-type death struct{ after, before time.Time }
+// death is when instances were killed, or stood still: after one moment, and before
+// another.
+type death struct{ after, before, resumed time.Time }
 
 // unrecorded is how long before a death a send may have been accepted that nobody knows
 // of: a call and a twentieth of a second where Redis was told, a second where it died too
@@ -21,8 +22,12 @@ const unrecorded = 3 * time.Second
 const arrives = 5 * time.Second
 
 // excuses says whether of two sends the second is due to the death: the first was
-// accepted right before, or was under way, and not recorded.
+// accepted right before, or was under way, and not recorded. Who stood still ends the
+// calls that were begun.
 func (d *death) excuses(first, second time.Time) bool {
+	if since := second.Sub(d.resumed); !d.resumed.IsZero() && since >= 0 && since < time.Second {
+		return true
+	}
 	return first.Before(d.before.Add(arrives)) && d.after.Sub(first) < unrecorded && second.After(d.after)
 }
 

@@ -184,11 +184,13 @@ func TestABlastTellsNobodyTwiceThoughAnInstanceStoodStillInIt(t *testing.T) {
 	b.waitSent(1)
 	for _, in := range b.in {
 		b.waitSent(min(blastFans, b.phones.Counts().Addresses+200+r.IntN(600)))
-		stopped := time.Now()
+		d := death{after: time.Now()}
 		in.signal(syscall.SIGSTOP)
-		b.kills = append(b.kills, death{after: stopped, before: time.Now()})
+		d.before = time.Now()
 		sleep(b.ctx, 20*time.Second)
+		d.resumed = time.Now()
 		in.signal(syscall.SIGCONT)
+		b.kills = append(b.kills, d)
 	}
 	b.finish()
 	b.check()
