@@ -154,7 +154,7 @@ func (a *app) newBus(_ context.Context, s *settings) error {
 		return err
 	}
 	a.bus, err = notifier.NewBus(a.store.Driver(), notifier.BusConfig{
-		Lanes: lanes, Log: a.log, Middleware: a.tracing.jobs(),
+		Lanes: lanes, Log: a.log, Middleware: a.tracing.jobs(), Clock: a.dbClock,
 		Handlers: map[notifier.Subscriber]notifier.Handler{
 			notifier.WriteStrategy: fanout.Handler(waitlist.Write, a.store, a.deadline),
 			notifier.ReadStrategy:  fanout.Handler(waitlist.Read, a.store, a.deadline),

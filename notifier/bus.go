@@ -63,7 +63,9 @@ type BusConfig struct {
 	Channels []Channel
 	// Middleware is around each job.
 	Middleware []rivertype.Middleware
-	Log        *slog.Logger
+	// Clock is the database's, by which jobs fall due; nil: this machine's.
+	Clock Clock
+	Log   *slog.Logger
 }
 
 // Bus brings events to their subscribers and works the lanes, on River. Its
@@ -79,13 +81,16 @@ func NewBus[TTx any](driver riverdriver.Driver[TTx], cfg BusConfig) (*Bus, error
 	if err != nil {
 		return nil, err
 	}
+	now := queueTime{cfg.Clock}
 	client, err := river.NewClient(driver, &river.Config{
 		Workers: workers, Queues: cfg.queues(), Logger: cfg.Log, Middleware: cfg.Middleware,
 		JobTimeout:    15 * time.Second,
 		FetchCooldown: 10 * time.Millisecond, // of what workers insert, as in store.Open
 		// The default hour would strand the jobs of a process that was killed.
 		RescueStuckJobsAfter: 60 * time.Second,
-		RetryPolicy:          retryPolicy{},
+		RetryPolicy:          retryPolicy{now},
+		// The one place where River takes a clock.
+		Test: river.TestConfig{Time: now},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the queue's client: %w", err)
@@ -169,10 +174,10 @@ func (b *Bus) Running() error {
 
 // retryPolicy waits 1 s, 2 s, 4 s and so on, at most a minute: an event that is
 // late by River's default of attempt^4 seconds is no longer of use to a line.
-type retryPolicy struct{}
+type retryPolicy struct{ clock queueTime }
 
-func (retryPolicy) NextRetry(job *rivertype.JobRow) time.Time {
-	return time.Now().Add(min(time.Minute, time.Second<<min(job.Attempt-1, 6)))
+func (p retryPolicy) NextRetry(job *rivertype.JobRow) time.Time {
+	return p.clock.Now().Add(min(time.Minute, time.Second<<min(job.Attempt-1, 6)))
 }
 
 type eventWorker struct {

@@ -79,3 +79,54 @@ func TestAnEventIsTriedAgainUntilItsSubscriberTakesIt(t *testing.T) {
 		t.Errorf("%d jobs are not completed (%v)", lost, err)
 	}
 }
+
+// aside is a clock that shows another time than this machine's.
+type aside time.Duration
+
+func (a aside) Now() time.Time { return time.Now().Add(time.Duration(a)) }
+
+// putOff is a sender who puts a plan off once.
+type putOff struct {
+	notifier.Sender
+	plans chan struct{}
+}
+
+func (s putOff) Plan(context.Context, notifier.PlanArgs) error {
+	s.plans <- struct{}{}
+	if len(s.plans) == 1 {
+		return &notifier.Later{After: time.Second}
+	}
+	return errors.New("not now")
+}
+
+func TestJobsThatRunAgainFallDueByTheDatabasesClock(t *testing.T) {
+	t.Parallel()
+	for _, machine := range []aside{aside(-time.Hour), aside(time.Hour)} { // the database's clock, seen from it
+		t.Run(fmt.Sprint(time.Duration(machine)), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			sender := putOff{plans: make(chan struct{}, 100)}
+			none := func(context.Context, notifier.EventArgs) error { return nil }
+			bus, err := notifier.NewBus(b.store.Driver(), notifier.BusConfig{
+				Log: slog.New(slog.DiscardHandler), Clock: machine, Sender: sender,
+				Handlers: map[notifier.Subscriber]notifier.Handler{notifier.WriteStrategy: none, notifier.ReadStrategy: none, notifier.Blasts: none},
+			})
+			must(t, err)
+			must(t, bus.Start(t.Context()))
+			defer func() { must(t, bus.Stop(context.WithoutCancel(t.Context()))) }()
+			b.send(urgent("ada", "Code 1"))
+			due := func() (at time.Time) {
+				_ = b.store.Pool().QueryRow(t.Context(), `SELECT scheduled_at FROM river_job WHERE kind = 'route' AND state <> 'running' AND metadata ? 'snoozes'`).Scan(&at)
+				return at
+			}
+			for tick := time.NewTicker(10 * time.Millisecond); due().IsZero(); <-tick.C {
+				if t.Context().Err() != nil {
+					t.Fatal("it is not put off")
+				}
+			}
+			if off := due().Sub(machine.Now()); off < -10*time.Second || off > 10*time.Second {
+				t.Errorf("it is due %v from now by the database's clock, want 1 s", off)
+			}
+		})
+	}
+}

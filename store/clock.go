@@ -24,7 +24,7 @@ const (
 	clockRefresh  = 10 * time.Second
 	clockPatience = 5 * time.Second
 	// clockSkew is how far this machine's clock may be off the database's. The line goes
-	// by the database's alone; signatures for providers and retries go by this one.
+	// by the database's alone, as jobs do; signatures for providers go by this one.
 	clockSkew = 2 * time.Second
 )
 
