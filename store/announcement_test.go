@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -318,6 +319,43 @@ func TestAnAnnouncementIsMadeOnceAndCannotChange(t *testing.T) {
 		}
 		_, _, err = b.store.Announce(t.Context(), "nowhere", n)
 		refused(t, "an unknown show", err, waitlist.NotFound)
+	})
+}
+
+func TestAnAnnouncementPutManyTimesAtOnceIsOneBlast(t *testing.T) {
+	t.Parallel()
+	strategies(t, func(t *testing.T, s waitlist.Strategy) {
+		b := announcing(t, s)
+		b.join("s", "ada", "ben")
+		other := benchOn(t, b.url)
+		var made atomic.Int32
+		var all sync.WaitGroup
+		for i := range 20 {
+			of := []*bench{b, other}[i%2].store
+			all.Go(func() {
+				a, created, err := of.Announce(context.Background(), "s", waitlist.NewAnnouncement{ID: "a", Title: "T", Body: "B"})
+				if err != nil {
+					t.Error(err)
+				}
+				if created {
+					made.Add(1)
+				}
+				if err := of.StartBlasts(context.Background(), a.No, []notifier.Channel{notifier.APNs}); err != nil { // as its event's job does, which may run twice
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		chunks := b.strings(`SELECT args::text FROM river_job WHERE kind = 'blast'`)
+		events := b.strings(`SELECT args::text FROM river_job WHERE kind = 'event' AND args->>'subscriber' = $1`, notifier.Blasts)
+		if made.Load() != 1 || len(chunks) != 1 || len(events) != 1 {
+			t.Errorf("made %d times, with the events %v and the chunks %v", made.Load(), events, chunks)
+		}
+		for _, fan := range []string{"ada", "ben"} {
+			if items := b.inbox(fan); len(items) != 1 {
+				t.Errorf("%s has %d items", fan, len(items))
+			}
+		}
 	})
 }
 

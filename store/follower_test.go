@@ -82,3 +82,32 @@ func TestANewEndpointHearsOfWhatHappensFromThenOn(t *testing.T) {
 	_, _, err = b.store.PutEndpoint(t.Context(), "new", notifier.EndpointChange{})
 	refused(t, "an endpoint without url", err, waitlist.Invalid)
 }
+
+func TestAnEndpointDeletedAmongItsCallsIsCalledNoMoreAlsoWhenItIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	url := "https://shop.example"
+	for _, anew := range []bool{false, true} {
+		e, _, err := b.store.PutEndpoint(t.Context(), "box", notifier.EndpointChange{URL: &url})
+		must(t, err)
+		after, ok, err := b.store.LeaseFollower(t.Context(), e.Follower(), "sender", time.Minute)
+		if must(t, err); !ok {
+			t.Fatal("the follower is somebody's")
+		}
+		must(t, b.store.DeleteEndpoint(t.Context(), "box"))
+		if anew {
+			_, _, err := b.store.PutEndpoint(t.Context(), "box", notifier.EndpointChange{URL: &url})
+			must(t, err)
+		}
+		if mine, err := b.store.Advance(t.Context(), e.Follower(), "sender", after, time.Minute); err != nil || mine {
+			t.Errorf("made anew %v: who called it goes on (%v)", anew, err)
+		}
+		must(t, b.store.EndpointFailed(t.Context(), "box", "sender", "answered 500", time.Hour, true))
+		must(t, b.store.ReleaseFollower(t.Context(), e.Follower(), "sender"))
+		due, err := b.store.EndpointsDue(t.Context())
+		must(t, err)
+		if want := map[bool]int{true: 1}[anew]; len(due) != want {
+			t.Errorf("made anew %v: %d are due, want %d", anew, len(due), want)
+		}
+	}
+}
