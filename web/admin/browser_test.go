@@ -168,3 +168,31 @@ func TestInABrowserEveryPageIsQuietAndFits(t *testing.T) {
 	look("shows-empty", "/admin/shows")
 	look("audit-empty", "/admin/audit?show=x")
 }
+
+func TestInABrowserAnotherPartOfTheLineTakesThePlaceOfThisOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.show("club", "Tuesday night", "The Locksmith")
+	var fans []string
+	for i := range 70 {
+		fans = append(fans, fmt.Sprintf("fan-%02d", i))
+	}
+	w.fans("club", fans...)
+	c := w.chrome(t)
+	c.login("kim")
+	c.at("/admin/shows/club/line")
+	c.Says("fan-00", "fan-49")
+	chrometest.Run[bool](c.Chrome, `window.stays = true`)
+	first := `document.querySelector("#line tbody a")?.textContent`
+	c.Enter("#further")
+	c.Wait(first + ` === "fan-50"`)
+	c.Enter("#front")
+	c.Wait(first + ` === "fan-00"`)
+	chrometest.Run[bool](c.Chrome, `(() => { const s = document.getElementById("state"); s.value = "bought"; return s.dispatchEvent(new Event("change", {bubbles: true})); })()`)
+	c.Sees("Nobody in this line is in that state")
+	if !chrometest.Run[bool](c.Chrome, `window.stays === true && location.search.includes("state=bought") && document.getElementById("csv").href.includes("bought")`) {
+		t.Error("the page was loaded again, or says another state elsewhere")
+	}
+	chrometest.Run[bool](c.Chrome, `(history.back(), true)`)
+	c.Wait(first + ` === "fan-00"`)
+}
