@@ -41,7 +41,7 @@ func TestOneSeatClaimedByFiftyAtOnceGoesToOne(t *testing.T) {
 	w := newWorldOn(t, 2, crampedDatabase(t))
 	l := w.newLine(t, 50, sim.Policy{ReleasePerS: new(1000.0), ClaimWindowS: new(120)})
 	l.connect(l.fans[48:], w.in[0], w.in[1])
-	l.free(0, "seat", 1, sim.Policy{Mode: new("everyone"), HoldS: new(2)})
+	l.free(0, "seat", 1, sim.Policy{Mode: new("everyone"), HoldS: new(6)})
 	l.turn(49, "seat", 5*time.Second)
 	last := l.turn(50, "seat", 5*time.Second)
 
@@ -57,7 +57,7 @@ func TestOneSeatClaimedByFiftyAtOnceGoesToOne(t *testing.T) {
 		t.Errorf("the winner claims again and gets %+v", again)
 	}
 	second := (won + 1) % 50
-	l.claimWhenFree(l.fans[second], "seat", 2*time.Second+3*soon)
+	l.claimWhenFree(l.fans[second], "seat", 6*time.Second+3*soon)
 	_, err := l.me(l.fans[won]).Claim(w.ctx, l.show, "seat")
 	wantProblem(t, err, http.StatusGone, "turn_over")
 	wantVerdict(t, must(w.app.Verdict(w.ctx, l.show, "seat", l.fans[won]))(t), "over", "hold_lapsed")
