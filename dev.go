@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -58,6 +59,10 @@ func (d *devCommand) Run(ctx context.Context) error {
 	defer phones.Close()
 	stop, err := d.embed(ctx, s)
 	defer stop()
+	if ctx.Err() != nil {
+		fmt.Println("\nstopped before it had begun; the same command begins again")
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -67,9 +72,23 @@ func (d *devCommand) Run(ctx context.Context) error {
 // logFile takes the logs, so that the terminal is left to the story.
 func (d *devCommand) logFile() (*os.File, error) {
 	if err := os.MkdirAll(d.Data, 0o700); err != nil {
-		return nil, fmt.Errorf("make the data folder: %w", err)
+		return nil, notOurs(err)
 	}
-	return os.OpenFile(filepath.Join(d.Data, "fanline.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(filepath.Join(d.Data, "fanline.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, notOurs(err)
+	}
+	return f, nil
+}
+
+// notOurs says of a folder that cannot be used what to do.
+func notOurs(err error) error {
+	return &badConfig{"--data", err.Error() + "; choose a folder that is yours to write, as in make run ARGS=--data=/tmp/fanline"}
+}
+
+// inUse says how to run a second one.
+func inUse(err error) error {
+	return &badConfig{"--data", err.Error() + ", as in make run ARGS='--data=.dev2 --addr=127.0.0.1:8081'"}
 }
 
 func (d *devCommand) settings() *settings {
@@ -97,7 +116,12 @@ func (d *devCommand) embed(ctx context.Context, s *settings) (stop func(), err e
 	if s.DatabaseURL == "" {
 		fmt.Printf("starting a private Postgres in %s ...\n", d.Data)
 		pg, err := embedded.StartPostgres(ctx, embedded.Config{Dir: filepath.Join(d.Data, "postgres")})
-		if err != nil {
+		switch {
+		case errors.Is(err, embedded.ErrInUse):
+			return stop, inUse(err)
+		case errors.Is(err, fs.ErrPermission):
+			return stop, notOurs(err)
+		case err != nil:
 			return stop, err
 		}
 		stops = append(stops, func() { _ = pg.Stop(context.Background()) })

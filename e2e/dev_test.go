@@ -32,11 +32,16 @@ func TestDevTellsItsStoryAndLeavesNothingRunning(t *testing.T) {
 	}
 	d.pasteCurl()
 	d.playAFan()
+	d.refusesASecond()
 	d.stop()
 
 	// The same data serve another run: nobody joins twice, and the story goes on.
+	last := d.lastFreed()
 	d.start()
 	d.story("turn")
+	if first := d.firstFreed(); first != last+1 {
+		d.t.Errorf("the first seat of the second run is #%d, the last of the first #%d", first, last)
+	}
 	d.stop()
 }
 
@@ -155,6 +160,43 @@ func TestTheFanPageIsOfDevAlone(t *testing.T) {
 	if status, body := w.get(w.in[0].base + "/client/fanline.js"); status != http.StatusOK || !strings.Contains(body, "export class Fanline") {
 		t.Errorf("the client: %d", status)
 	}
+}
+
+// refusesASecond starts another one on the same data.
+func (d *dev) refusesASecond() {
+	d.t.Helper()
+	second := run(d.t, "a second fanline dev", nil, "dev", "--addr", freeAddr(d.t), "--data", d.data)
+	ctx, cancel := context.WithTimeout(d.ctx, startPatience)
+	defer cancel()
+	code, err := second.code(ctx)
+	check(d.t, err)
+	said := second.out.all()
+	if code != 2 || !strings.Contains(said, "is in use by process") || !strings.Contains(said, "--data=") {
+		d.t.Errorf("a second one on the same data ends with %d and says:\n%s", code, said)
+	}
+}
+
+// A seat that the story frees has its reason behind a colon, and one that is carried
+// over another word before it.
+var freedLine = regexp.MustCompile(`#(\d+) +freed +\d seats?: `)
+
+func (d *dev) freedNumbers() (numbers []int) {
+	for _, m := range freedLine.FindAllStringSubmatch(d.out.all(), -1) {
+		n, err := strconv.Atoi(m[1])
+		check(d.t, err)
+		numbers = append(numbers, n)
+	}
+	if len(numbers) == 0 {
+		d.t.Fatalf("no seat was freed in:\n%s", d.out.all())
+	}
+	return numbers
+}
+
+func (d *dev) firstFreed() int { return d.freedNumbers()[0] }
+
+func (d *dev) lastFreed() int {
+	numbers := d.freedNumbers()
+	return numbers[len(numbers)-1]
 }
 
 // stop is Ctrl-C. Nothing that was started may be left.

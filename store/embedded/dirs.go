@@ -84,6 +84,9 @@ func openFile(name string, flag int, as account) (*os.File, error) {
 // dyingHolder is how long a process that was just killed may take to be gone, and its lock with it.
 const dyingHolder = 2 * time.Second
 
+// ErrInUse is in what StartPostgres returns for a directory that another process has.
+var ErrInUse = errors.New("in use")
+
 // lockDir takes the directory for this process. The kernel lets go of it when the process ends, however it ends.
 func lockDir(ctx context.Context, dir string, as account) (*os.File, error) {
 	name := filepath.Join(dir, "lock")
@@ -103,7 +106,7 @@ func lockDir(ctx context.Context, dir string, as account) (*os.File, error) {
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		holder, _ := os.ReadFile(name)
 		f.Close()
-		return nil, fmt.Errorf("%s is in use by process %s; stop that one or choose another directory", dir, strings.TrimSpace(string(holder)))
+		return nil, fmt.Errorf("%s is %w by process %s; stop that one or choose another directory", dir, ErrInUse, strings.TrimSpace(string(holder)))
 	}
 	if err != nil {
 		f.Close()

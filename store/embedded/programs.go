@@ -45,7 +45,11 @@ func findPrograms(ctx context.Context, wanted int) (programs, error) {
 		}
 		return p, nil
 	}
-	return pick(installed(ctx, places), wanted)
+	found := installed(ctx, places)
+	if err := ctx.Err(); err != nil {
+		return programs{}, err // what was not asked in time may be there all the same
+	}
+	return pick(found, wanted)
 }
 
 func pick(found []programs, wanted int) (programs, error) {

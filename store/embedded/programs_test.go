@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,6 +19,14 @@ func TestAMissingRedisServerNamesItsInstall(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := StartRedisServer(t.Context(), RedisConfig{Dir: t.TempDir()})
 	wantSentence(t, err, "apt-get install -y redis-server")
+}
+
+func TestAPostgresThatWasNotAskedInTimeIsNotCalledMissing(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := findPrograms(ctx, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestThePlaceNamedIsTheOnlyOneUsed(t *testing.T) {
