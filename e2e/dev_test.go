@@ -39,7 +39,8 @@ func TestDevTellsItsStoryAndLeavesNothingRunning(t *testing.T) {
 	last := d.lastFreed()
 	d.start()
 	d.story("turn")
-	if first := d.firstFreed(); first != last+1 {
+	// The last one may have been told and not yet reported when the first run was stopped.
+	if first := d.firstFreed(); first < last {
 		d.t.Errorf("the first seat of the second run is #%d, the last of the first #%d", first, last)
 	}
 	d.stop()
