@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -163,6 +164,27 @@ const pushScript = `(() => {
 	PushManager.prototype.subscribe = async (o) => (sub = made(o));
 	return true;
 })()`
+
+func TestASeatIsSaidToBePassedOnWhenItIs(t *testing.T) {
+	t.Parallel()
+	h := newClub(t, "ada", "ben")
+	h.show("other", "Wednesday night", "The Locksmith", 10*time.Minute)
+	h.join("other", "cleo", "ada")
+	h.declines = make(chan struct{})
+	c := h.fanPage("ada")
+	c.Sees("2 of 2")
+	h.free("club", "o1")
+	c.heads("Your turn")
+	c.Press("#pass")
+	c.Wait(`document.getElementById("pass").disabled`)
+	check(t, h.lines.Leave(t.Context(), "other", "cleo")) // so that the page is drawn anew
+	c.Wait(`document.body.innerText.split("1 of 2").length === 3`)
+	if text := c.Text(); strings.Contains(text, "Passed on") {
+		t.Errorf("before the server knows it the page says:\n%s", text)
+	}
+	close(h.declines)
+	c.Sees("Passed on")
+}
 
 func TestTheFanPageSubscribesToWebPush(t *testing.T) {
 	t.Parallel()

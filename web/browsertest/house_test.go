@@ -50,10 +50,11 @@ type house struct {
 	addr string
 	url  string
 
-	refusing atomic.Int64 // how many more upgrades the door answers with 503
-	dials    atomic.Int64 // upgrades that came, also those refused
-	pushKey  string       // that of Web Push, from the next restart on
-	app      string       // a page of an app, at /app?fan=, which finds the fan's token at /my/fan-token
+	refusing atomic.Int64  // how many more upgrades the door answers with 503
+	dials    atomic.Int64  // upgrades that came, also those refused
+	declines chan struct{} // where it is not nil, declines wait until it is closed
+	pushKey  string        // that of Web Push, from the next restart on
+	app      string        // a page of an app, at /app?fan=, which finds the fan's token at /my/fan-token
 	mu       sync.Mutex
 	sockets  map[net.Conn]bool
 
@@ -169,6 +170,8 @@ func (h *house) door(next http.Handler) http.Handler {
 				_, _ = w.Write([]byte(token(fan.Value, time.Hour)))
 			}
 			return
+		case h.declines != nil && strings.HasSuffix(r.URL.Path, "/decline"):
+			<-h.declines
 		case r.URL.Path == "/v1/me/stream":
 			h.dials.Add(1)
 			if h.refusing.Add(-1) >= 0 {

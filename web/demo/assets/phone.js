@@ -20,6 +20,7 @@ export class Phone {
   #looking = 0;
   #acts = 0; // how many began or ended
   #offered = false; // what comes last on the page
+  #passing = null; // the turn that is being declined
   #warned = new Set();
 
   constructor(fan, shows) {
@@ -88,7 +89,7 @@ export class Phone {
     const item = this.items.get(id);
     const was = item?.state;
     if (item) item.state = state;
-    if (was === "open" && state === "over" && !this.news) {
+    if (was === "open" && state === "over" && !this.news && id !== this.#passing) {
       this.news = { text: `Your turn for ${this.show(item.show_id).name} is over; the seat goes on to the next fan. You keep your place in line.` };
       this.view.say("Your turn is over.");
     }
@@ -180,9 +181,14 @@ export class Phone {
 
   pass(turn) {
     return this.#act(async () => {
+      this.#passing = turn.id; // its end is what the fan wants
+      try {
+        await this.client.decline(turn.show_id, turn.opening_id);
+        this.#changed(turn.id, "over");
+      } finally {
+        this.#passing = null;
+      }
       this.news = { text: "Passed on to the next fan. You keep your place in line for the next seat." };
-      await this.client.decline(turn.show_id, turn.opening_id);
-      this.#changed(turn.id, "over");
       this.view.say(this.news.text);
     });
   }
