@@ -6,7 +6,8 @@
 // Fans who are not looking are told through providers by the Pipeline, the lanes' Sender. Each delivery (an item, a fan,
 // an address) has one key; before each call Redis says what was sent and Postgres decides who may attempt it, for as long
 // as a lease. A provider is called again for a delivery it may have taken only with the same key, and marked as unsure;
-// what it took is recorded also while the process stops. Limits, breakers and slots are of a channel, queues of a lane
+// what it took is recorded each second, and also while the process stops. A process that stood still past its lease
+// sends no more of it and changes nothing of what another has by then; what waits in a chunk is looked at again each second. Limits, breakers and slots are of a channel, queues of a lane
 // and channel, so that a provider that hangs delays its own deliveries alone. An address is retired by a verdict about
 // that address alone, and never while suddenly too many are called dead. Whoever looked is told no more.
 //

@@ -162,10 +162,10 @@ func TestARefusingProviderLowersTheLimitInForce(t *testing.T) {
 func TestTwoInstancesTogetherNeverGoOverAProvidersLimit(t *testing.T) {
 	t.Parallel()
 	url := storetest.Redis(t)
-	c := dialRedis(t, url)
+	c := storetest.DialRedis(t, url)
 	var limits []*Limits
 	for range 2 {
-		limiter, err := ratelimit.New(ratelimit.Config{Redis: dialRedis(t, url), Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)})
+		limiter, err := ratelimit.New(ratelimit.Config{Redis: storetest.DialRedis(t, url), Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

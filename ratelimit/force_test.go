@@ -11,7 +11,7 @@ import (
 func TestALoweredLimitIsLowerForEveryInstance(t *testing.T) {
 	t.Parallel()
 	url := storetest.Redis(t)
-	a, b := limiter(t, client(t, url), 2), limiter(t, client(t, url), 2)
+	a, b := limiter(t, storetest.DialRedis(t, url), 2), limiter(t, storetest.DialRedis(t, url), 2)
 	if f := a.InForce(t.Context(), "fcm", 1000); f != (ratelimit.Force{N: 1000}) {
 		t.Fatalf("untouched: %+v", f)
 	}

@@ -20,18 +20,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(storetest.Main(m)) }
 
-func client(t testing.TB, url string) *redis.Client {
-	t.Helper()
-	opt, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opt.ContextTimeoutEnabled = true
-	c := redis.NewClient(opt)
-	t.Cleanup(func() { c.Close() })
-	return c
-}
-
 func limiter(t testing.TB, c redis.UniversalClient, instances int) *ratelimit.Limiter {
 	t.Helper()
 	l, err := ratelimit.New(ratelimit.Config{
@@ -50,7 +38,7 @@ func hour(n int) ratelimit.Limit { return ratelimit.Limit{N: n, Per: time.Hour} 
 func TestABurstFromTwoInstancesGetsTheLimitAndNoMore(t *testing.T) {
 	t.Parallel()
 	url := storetest.Redis(t)
-	a, b := client(t, url), client(t, url)
+	a, b := storetest.DialRedis(t, url), storetest.DialRedis(t, url)
 	for round := range 20 {
 		name, granted := fmt.Sprint("burst", round), atomic.Int64{}
 		var wg sync.WaitGroup
@@ -74,7 +62,7 @@ func TestABurstFromTwoInstancesGetsTheLimitAndNoMore(t *testing.T) {
 
 func TestARefusedCallLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	c := client(t, storetest.Redis(t))
+	c := storetest.DialRedis(t, storetest.Redis(t))
 	l := limiter(t, c, 1)
 	take := func(n int) (int, time.Duration) {
 		t.Helper()
@@ -103,7 +91,7 @@ func TestARefusedCallLeavesNothingBehind(t *testing.T) {
 
 func TestACallMayTakeThousands(t *testing.T) {
 	t.Parallel()
-	c := client(t, storetest.Redis(t))
+	c := storetest.DialRedis(t, storetest.Redis(t))
 	l := limiter(t, c, 1)
 	for _, want := range []int{1, 500, 1750, 749, 0} { // of a limit of 3,000
 		if n, _, err := l.Take(t.Context(), "x", hour(3000), max(want, 1)); n != want || err != nil {
@@ -117,7 +105,7 @@ func TestACallMayTakeThousands(t *testing.T) {
 
 func TestALoweredLimitHoldsUntilEnoughHaveLeft(t *testing.T) {
 	t.Parallel()
-	c := client(t, storetest.Redis(t))
+	c := storetest.DialRedis(t, storetest.Redis(t))
 	l := limiter(t, c, 1)
 	if n, _, err := l.Take(t.Context(), "x", hour(10), 10); n != 10 || err != nil {
 		t.Fatal(n, err)
@@ -132,7 +120,7 @@ func TestALoweredLimitHoldsUntilEnoughHaveLeft(t *testing.T) {
 func TestNoWindowOfAnyPositionHoldsMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
 	url := storetest.Redis(t)
-	a, b := client(t, url), client(t, url)
+	a, b := storetest.DialRedis(t, url), storetest.DialRedis(t, url)
 	la, lb := limiter(t, a, 2), limiter(t, b, 2)
 	round := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -173,7 +161,7 @@ func TestNoWindowOfAnyPositionHoldsMoreThanTheLimit(t *testing.T) {
 
 func TestAClockSetBackForgetsNothing(t *testing.T) {
 	t.Parallel()
-	c := client(t, storetest.Redis(t))
+	c := storetest.DialRedis(t, storetest.Redis(t))
 	// As if five permits had been granted by a clock an hour ahead.
 	ahead := float64(time.Now().Add(time.Hour).UnixMicro())
 	for i := range 5 {
@@ -187,7 +175,7 @@ func TestAClockSetBackForgetsNothing(t *testing.T) {
 func TestWithoutRedisEachInstanceKeepsItsShare(t *testing.T) {
 	t.Parallel()
 	server := storetest.RedisServer(t)
-	c := client(t, server.URL())
+	c := storetest.DialRedis(t, server.URL())
 	l := limiter(t, c, 4)
 	if n, _, err := l.Take(t.Context(), "x", hour(20), 1); n != 1 || err != nil {
 		t.Fatal(n, err)
@@ -209,7 +197,7 @@ func TestWithoutRedisEachInstanceKeepsItsShare(t *testing.T) {
 func TestAFewPermitsAmongManyInstancesAreRare(t *testing.T) {
 	t.Parallel()
 	server := storetest.RedisServer(t)
-	c := client(t, server.URL())
+	c := storetest.DialRedis(t, server.URL())
 	l := limiter(t, c, 10)
 	if _, _, err := l.Take(t.Context(), "y", hour(3), 1); err != nil {
 		t.Fatal(err)
@@ -224,7 +212,7 @@ func TestAFewPermitsAmongManyInstancesAreRare(t *testing.T) {
 
 func TestACallerThatGivesUpGetsNothing(t *testing.T) {
 	t.Parallel()
-	l := limiter(t, client(t, storetest.Redis(t)), 1)
+	l := limiter(t, storetest.DialRedis(t, storetest.Redis(t)), 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if n, _, err := l.Take(ctx, "x", hour(3), 1); n != 0 || err == nil {
@@ -237,7 +225,7 @@ func TestACallerThatGivesUpGetsNothing(t *testing.T) {
 
 func TestAWrongLimitIsAnError(t *testing.T) {
 	t.Parallel()
-	l := limiter(t, client(t, storetest.Redis(t)), 1)
+	l := limiter(t, storetest.DialRedis(t, storetest.Redis(t)), 1)
 	for _, limit := range []ratelimit.Limit{{}, {N: 1}, {N: -1, Per: time.Second}} {
 		if _, _, err := l.Take(t.Context(), "x", limit, 1); err == nil {
 			t.Errorf("%+v was taken", limit)
@@ -248,7 +236,7 @@ func TestAWrongLimitIsAnError(t *testing.T) {
 func TestCallsAtOnceNeverGetMoreThanTheLimitNorPutItOff(t *testing.T) {
 	t.Parallel()
 	url := storetest.Redis(t)
-	a, b := client(t, url), client(t, url)
+	a, b := storetest.DialRedis(t, url), storetest.DialRedis(t, url)
 	la, lb := limiter(t, a, 2), limiter(t, b, 2)
 	for round := range 50 {
 		name, granted := fmt.Sprint("parallel", round), atomic.Int64{}
@@ -303,7 +291,7 @@ func (s *spy) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // Instances whose clocks stand minutes apart agree, since none of them says what time it is: Redis does.
 func TestNoInstanceTellsRedisTheTime(t *testing.T) {
 	t.Parallel()
-	c := client(t, storetest.Redis(t))
+	c := storetest.DialRedis(t, storetest.Redis(t))
 	s := &spy{}
 	c.AddHook(s)
 	l := limiter(t, c, 1)

@@ -9,7 +9,7 @@ import (
 
 func TestWhatWasTakenInTheLastWindowIsUsed(t *testing.T) {
 	t.Parallel()
-	c := client(t, storetest.Redis(t))
+	c := storetest.DialRedis(t, storetest.Redis(t))
 	l := limiter(t, c, 1)
 	if n := l.Used(t.Context(), "x", time.Hour); n != 0 {
 		t.Errorf("%d used before anything was taken", n)

@@ -74,7 +74,7 @@ func (c *Clock) compare(machine time.Time) {
 	ahead := machine.Sub(c.Now())
 	was := c.skewed
 	if c.skewed = ahead.Abs() > clockSkew; c.skewed && !was {
-		c.s.log.Warn("this machine's clock is not the database's: providers may refuse what it signs, and retries come at wrong times; set it by NTP",
+		c.s.log.Warn("this machine's clock is not the database's: providers may refuse what it signs; set it by NTP",
 			"ahead", ahead.Round(time.Millisecond))
 	}
 }

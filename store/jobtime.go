@@ -12,7 +12,8 @@ import (
 // jobTime has jobs fall due by the database's clock. River writes this machine's time
 // into a job and asks for what is due by the database's, so that all that a machine
 // whose clock is ahead has queued, codes for logging in too, would wait until the
-// database's clock gets there.
+// database's clock gets there. Retries, and what the queue's leader wakes, go by it through
+// notifier's Bus (queuetime.go).
 type jobTime struct {
 	river.HookDefaults
 	clock atomic.Pointer[Clock] // nil: none was made yet, and River's time stands

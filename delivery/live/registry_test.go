@@ -30,23 +30,11 @@ func (l *fakeLocal) Wake() { l.wakes <- struct{}{} }
 
 func (l *fakeLocal) TooMany(fan int64, session string) { l.tooMany <- fmt.Sprint(fan, " ", session) }
 
-func dialRedis(t testing.TB, url string) *redis.Client {
-	t.Helper()
-	opt, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opt.ContextTimeoutEnabled = true
-	c := redis.NewClient(opt)
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
-
 // newRegistry is not started: the test writes to Redis by hand, step by step.
 func newRegistry(t testing.TB, url, instance string) *Registry {
 	t.Helper()
 	r, err := NewRegistry(RegistryConfig{
-		Redis: dialRedis(t, url), Instance: instance, Timeout: 5 * time.Second,
+		Redis: storetest.DialRedis(t, url), Instance: instance, Timeout: 5 * time.Second,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {
@@ -231,7 +219,7 @@ func TestARedisThatIsAwayHoldsNobodyAndHealsByItself(t *testing.T) {
 // watchKeys returns a channel that gets a signal for each change of a key.
 func watchKeys(t testing.TB, url, key string) <-chan *redis.Message {
 	t.Helper()
-	c := dialRedis(t, url)
+	c := storetest.DialRedis(t, url)
 	if err := c.ConfigSet(t.Context(), "notify-keyspace-events", "KEA").Err(); err != nil {
 		t.Fatal(err)
 	}

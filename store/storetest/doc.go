@@ -13,6 +13,6 @@
 // by a later one. The files are kept in memory where there is enough of it. A machine without Postgres or redis-server fails
 // the test with the command that installs it.
 //
-// Every function may be called from parallel tests. The package imports the standard library, pgx, goleak and
-// store/embedded, and nothing else of Fanline, so that any package may use it.
+// Every function may be called from parallel tests. The package imports the standard library, pgx, go-redis, goleak
+// and store/embedded, and nothing else of Fanline, so that any package may use it.
 package storetest

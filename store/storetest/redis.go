@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"fanline/store/embedded"
 )
 
@@ -12,6 +14,19 @@ import (
 func Redis(t testing.TB) string {
 	t.Helper()
 	return RedisServer(t).URL()
+}
+
+// DialRedis is a client of a Redis, as the program makes them: calls end with their context.
+func DialRedis(t testing.TB, url string) *redis.Client {
+	t.Helper()
+	opt, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatalf("storetest: %v", err)
+	}
+	opt.ContextTimeoutEnabled = true
+	c := redis.NewClient(opt)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }
 
 // RedisServer is Redis for tests that kill and restart it.
